@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Every entry point of the project. `make help` explains them.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.SECONDEXPANSION:
+MAKEFLAGS += --no-builtin-rules
+
+LAB ?= x86
+PROFILE ?= quick
+export LAB
+
+.DEFAULT_GOAL := help
+
+include bench/build.mk
+
+##@ The two commands of the README
+.PHONY: bench
+bench: setup programs ## the main job: PV TLB flush off and on, on the emulated lab (PROFILE=quick|full, LAB=x86)
+	bench/run $(PROFILE)
+
+.PHONY: test
+test: setup-test ## every test; ends with "N passed, N failed, N skipped"
+	.ci/tests
+
+##@ Set-up (each of these installs or fetches what it needs)
+.PHONY: setup setup-test
+setup: ## Debian packages, the controller's Ansible (build/ansible/bin), the lab host's image
+	bench/setup bench
+setup-test: ## the same, and what the tests need
+	bench/setup bench test
+
+##@ The lab: a whole host under QEMU TCG
+.PHONY: lab lab-ssh lab-stop lab-image
+lab: setup ## boot the lab host; returns when it answers ssh
+	bench/lab/pv-lab start
+lab-ssh: ## a shell on it
+	@bench/lab/pv-lab ssh
+lab-stop: ## end it; the image is as it was
+	bench/lab/pv-lab stop
+lab-image: setup ## only build its disk image
+	bench/lab/pv-lab image
+
+##@ Parts
+.PHONY: programs workloads guest-image tidy
+programs: workloads native guest-image ## all C programs, and the guest image
+workloads: $(GUEST_BINS) ## static workloads and runners for ARCH (x86_64, aarch64, loongarch64)
+guest-image: build/guest/$(ARCH)/initramfs build/guest/$(ARCH)/vmlinuz ## the guest's kernel and initramfs
+native: $(NATIVE_BINS)
+tidy: ## clang-format in place
+	clang-format -i $(C_FILES)
+
+##@ Cleaning
+.PHONY: clean
+clean: lab-stop ## remove build/ (results too); the cache of downloads and images stays
+	rm -rf build
+
+.PHONY: help
+help: ## this text
+	@awk 'BEGIN { FS = ":.*## " } \
+	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
+	  /^[a-z-]+( [a-z-]+)*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo
+	@echo "Cache: \$$PV_CACHE (~/.cache/pv-tlb-flush). Debian mirror: \$$PV_MIRROR, or the one apt uses."

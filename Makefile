@@ -18,7 +18,9 @@ include bench/build.mk
 ##@ The two commands of the README
 .PHONY: bench
 bench: setup programs ## the main job: PV TLB flush off and on, on the emulated lab (PROFILE=quick|full, LAB=x86)
-	bench/run $(PROFILE)
+	cd ansible && PATH="$(CURDIR)/build/ansible/bin:$$PATH" ansible-playbook bench.yml -e @profiles/$(PROFILE).yml $(if $(RESUME),-e bench_run_dir=$(realpath $(RESUME)))
+	@cat build/bench/latest/report.txt
+	@echo "Report: $(CURDIR)/build/bench/latest/report.html"
 
 .PHONY: test
 test: setup-test ## every test; ends with "N passed, N failed, N skipped"
@@ -45,11 +47,11 @@ lab-image: setup ## only build its disk image
 ##@ Parts
 .PHONY: programs workloads guest-image tidy
 programs: workloads native guest-image ## all C programs, and the guest image
-workloads: $(GUEST_BINS) ## static workloads and runners for ARCH (x86_64, aarch64, loongarch64)
-guest-image: build/guest/$(ARCH)/initramfs build/guest/$(ARCH)/vmlinuz ## the guest's kernel and initramfs
+workloads: $(GUEST_BINS) $(HOST_BINS) ## static programs for guests and hosts of ARCH (x86_64, aarch64, loongarch64)
+guest-image: $(GUEST_IMAGE)/initramfs.cpio.gz $(GUEST_IMAGE)/vmlinuz ## the guest's kernel and initramfs
 native: $(NATIVE_BINS)
 tidy: ## clang-format in place
-	clang-format -i $(C_FILES)
+	clang-format-19 -i $(C_FILES)
 
 ##@ Cleaning
 .PHONY: clean

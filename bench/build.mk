@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # How the C programs are built: bench/NAME/*.c and bench/common/*.c make pv-NAME.
 #
-#   build/ARCH/bin    static, for guests and hosts, against the sysroot that bench/sysroot/ARCH.base pins:
-#                     the same bytes of malloc on every machine
+#   build/ARCH/guest  static, for guests, against the sysroot that bench/sysroot/ARCH.base pins: the same malloc
+#                     whatever machine builds it
+#   build/ARCH/host   the same, for hosts
 #   build/native/bin  for this machine (pv-compare, and every program for the tests)
 #   build/asan/bin    the same with AddressSanitizer and UndefinedBehaviorSanitizer
 
 ARCH ?= x86_64
-GUEST_PROGRAMS := ebizzy ebizzy-json tlb kcbench guest collect
-PROGRAMS := $(GUEST_PROGRAMS) compare
+GUEST_PROGRAMS := ebizzy ebizzy-json tlb kcbench guest
+HOST_PROGRAMS := collect
+PROGRAMS := $(GUEST_PROGRAMS) $(HOST_PROGRAMS) compare
 
-GUEST_BINS := $(GUEST_PROGRAMS:%=build/$(ARCH)/bin/pv-%)
+GUEST_BINS := $(GUEST_PROGRAMS:%=build/$(ARCH)/guest/pv-%)
+HOST_BINS := $(HOST_PROGRAMS:%=build/$(ARCH)/host/pv-%)
 NATIVE_BINS := build/native/bin/pv-compare
 C_FILES := $(wildcard bench/*/*.c bench/*/*.h)
 
@@ -22,15 +25,17 @@ LIBS_compare := -lgsl -lgslcblas
 sources = $(wildcard bench/$1/*.c bench/common/*.c)
 headers = $(wildcard bench/$1/*.h bench/common/*.h)
 
-SYSROOT = $(shell bench/lab/fetch/pv-fetch get bench/sysroot/$(ARCH).base)
-
-build/%/sysroot: bench/sysroot/%.base
+# Trees of packages live in the cache; build/ARCH/NAME.tree is a link to one, the stamp says when it was made.
+build/$(ARCH)/sysroot.stamp: bench/sysroot/$(ARCH).base
+build/$(ARCH)/guest.stamp: bench/guest/$(ARCH).base
+build/$(ARCH)/sysroot.stamp build/$(ARCH)/guest.stamp:
 	@mkdir -p $(@D)
-	ln -sfn "$$(bench/lab/fetch/pv-fetch get $<)" $@
+	ln -sfn "$$(bench/lab/fetch/pv-fetch get $<)" $(@:stamp=tree)
+	@touch $@
 
-build/$(ARCH)/bin/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk | build/$(ARCH)/sysroot
+build/$(ARCH)/guest/pv-% build/$(ARCH)/host/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk build/$(ARCH)/sysroot.stamp
 	@mkdir -p $(@D)
-	$(CLANG) --target=$(ARCH)-linux-gnu --sysroot=$(CURDIR)/build/$(ARCH)/sysroot/ -fuse-ld=lld -static -O2 -g \
+	$(CLANG) --target=$(ARCH)-linux-gnu --sysroot=$(CURDIR)/build/$(ARCH)/sysroot.tree/ -fuse-ld=lld -static -s -O2 \
 		$(CSTD) $(filter %.c,$^) $(LIBS_$*) $(LIBS) -o $@
 
 build/native/bin/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk
@@ -46,12 +51,15 @@ build/asan/bin/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk
 test-programs: $(PROGRAMS:%=build/native/bin/pv-%) $(PROGRAMS:%=build/asan/bin/pv-%)
 
 # The guest image: Debian's kernel and busybox, our runner as init, the workloads.
-build/guest/%/tree: bench/guest/%.base
+GUEST_MODULES := drivers/block/virtio_blk fs/squashfs/squashfs fs/overlayfs/overlay
+GUEST_IMAGE := build/$(ARCH)/guest.image
+
+$(GUEST_IMAGE)/vmlinuz: build/$(ARCH)/guest.stamp
 	@mkdir -p $(@D)
-	ln -sfn "$$(bench/lab/fetch/pv-fetch get $<)" $@
+	cp -f $(<:stamp=tree)/boot/vmlinuz-* $@
+	@touch $@
 
-build/guest/%/vmlinuz: build/guest/%/tree
-	cp -f $</boot/vmlinuz-* $@
-
-build/guest/%/initramfs: bench/guest/pack bench/guest/mkinitramfs.sh build/guest/%/tree $(GUEST_BINS)
-	bench/guest/pack $(ARCH)
+$(GUEST_IMAGE)/initramfs.cpio.gz: build/$(ARCH)/guest.stamp bench/guest/mkinitramfs.sh $(GUEST_BINS)
+	@mkdir -p $(@D)
+	bench/guest/mkinitramfs.sh $@ $(<:stamp=tree)/usr/bin/busybox build/$(ARCH)/guest \
+		$(GUEST_MODULES:%=$(<:stamp=tree)/usr/lib/modules/*/kernel/%.ko*)

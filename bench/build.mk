@@ -15,7 +15,7 @@ PROGRAMS := $(GUEST_PROGRAMS) $(HOST_PROGRAMS) compare
 GUEST_BINS := $(GUEST_PROGRAMS:%=build/$(ARCH)/guest/pv-%)
 HOST_BINS := $(HOST_PROGRAMS:%=build/$(ARCH)/host/pv-%)
 NATIVE_BINS := build/native/bin/pv-compare
-C_FILES := $(wildcard bench/*/*.c bench/*/*.h)
+C_FILES = $(shell git ls-files "*.c" "*.h")
 
 CLANG ?= clang-19
 CSTD := -std=gnu11 -Wall -Wextra -Werror -pthread -Ibench/common

@@ -23,10 +23,7 @@
 #define CONSOLE_LINES 20
 #define CONSOLE_BYTES 16384
 
-#define EVENT                                                                                      \
-	{                                                                                          \
-		.name = "event", .kind = PV_TEXT                                                   \
-	}
+#define EVENT {.name = "event", .kind = PV_TEXT}
 #define YES_NO "yes|no|unknown"
 
 static const struct pv_field state_fields[] = {

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static void say(const char *fmt, va_list ap)
@@ -56,7 +57,8 @@ bool pv_parse_double(const char *text, double min, double max, double *out)
 	char *end;
 	double value;
 
-	if (!isdigit((unsigned char)text[text[0] == '-']))
+	/* not what strtod() takes beside decimal numbers: blanks, inf, nan, hexadecimal */
+	if (!isdigit((unsigned char)text[text[0] == '-']) || text[strcspn(text, "xX")])
 		return false;
 	errno = 0;
 	value = strtod(text, &end);

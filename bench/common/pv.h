@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 #define PV_EXIT_OK 0
-#define PV_EXIT_FAILED 1 /* the work itself failed */
-#define PV_EXIT_USAGE 2	 /* bad options or bad input */
+#define PV_EXIT_FAILED 1  /* the work itself failed */
+#define PV_EXIT_USAGE 2	  /* bad options or bad input */
 #define PV_EXIT_REFUSED 3 /* well-formed input that must not be used */
 
 /* Prefix of every message; the program's name. */

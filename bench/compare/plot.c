@@ -36,7 +36,7 @@ struct drawing {
 	size_t n_marks;
 };
 
-struct studio {
+struct scratch {
 	char *dir;
 	FILE *script;
 	struct drawing *drawings;
@@ -49,47 +49,50 @@ struct studio {
 #define COLOUR_RULE 3
 #define COLOUR_SERIES 10
 
-static char *studio_dir;
+static char *scratch_dir;
 
-static void remove_studio(void)
+static void remove_scratch(void)
 {
 	const struct dirent *entry;
 	DIR *dir;
 
-	if (!studio_dir)
+	if (!scratch_dir)
 		return;
-	dir = opendir(studio_dir);
-	while (dir && (entry = readdir(dir)))
-		unlinkat(dirfd(dir), entry->d_name, 0);
-	if (dir)
+	dir = opendir(scratch_dir);
+	if (dir) {
+		const int fd = dirfd(dir);
+
+		while (fd >= 0 && (entry = readdir(dir)))
+			unlinkat(fd, entry->d_name, 0);
 		closedir(dir);
-	rmdir(studio_dir);
-	free(studio_dir);
-	studio_dir = NULL;
+	}
+	rmdir(scratch_dir);
+	free(scratch_dir);
+	scratch_dir = NULL;
 }
 
-static char *studio_path(const struct studio *st, const char *name, const char *suffix)
+static char *scratch_path(const struct scratch *st, const char *name, const char *suffix)
 {
 	return xformat("%s/%s%s", st->dir, name, suffix);
 }
 
-static struct studio open_studio(void)
+static struct scratch open_scratch(void)
 {
-	struct studio st = {0};
+	struct scratch st = {0};
 	const char *tmp = getenv("TMPDIR");
 	char *path;
 
-	studio_dir = xformat("%s/pv-compare.XXXXXX", tmp && *tmp ? tmp : "/tmp");
-	if (!mkdtemp(studio_dir)) {
+	scratch_dir = xformat("%s/pv-compare.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+	if (!mkdtemp(scratch_dir)) {
 		int error = errno;
 
-		path = studio_dir;
-		studio_dir = NULL;
+		path = scratch_dir;
+		scratch_dir = NULL;
 		pv_die(PV_EXIT_FAILED, "%s: cannot create: %s", path, strerror(error));
 	}
-	atexit(remove_studio);
-	st.dir = studio_dir;
-	path = studio_path(&st, "plots", ".gp");
+	atexit(remove_scratch);
+	st.dir = scratch_dir;
+	path = scratch_path(&st, "plots", ".gp");
 	st.script = fopen(path, "w");
 	if (!st.script)
 		pv_die(PV_EXIT_FAILED, "%s: cannot create: %s", path, strerror(errno));
@@ -97,7 +100,7 @@ static struct studio open_studio(void)
 	return st;
 }
 
-static struct drawing *begin(struct studio *st, char **svg, char *name, char *label, int width,
+static struct drawing *begin(struct scratch *st, char **svg, char *name, char *label, int width,
 			     int height)
 {
 	struct drawing *d;
@@ -117,7 +120,7 @@ static struct drawing *begin(struct studio *st, char **svg, char *name, char *la
 }
 
 /* Forgets the drawing begun last. */
-static void abandon(struct studio *st)
+static void abandon(struct scratch *st)
 {
 	const struct drawing *d = &st->drawings[--st->n];
 
@@ -250,7 +253,7 @@ static void strip_axes(FILE *f, const struct range *range)
 }
 
 /* Values of every run, the centre of each arm, the interval of its mean. */
-static void draw_values(struct studio *st, struct cell *c)
+static void draw_values(struct scratch *st, struct cell *c)
 {
 	struct range range = {NAN, NAN};
 	FILE *f = st->script;
@@ -300,7 +303,7 @@ static void draw_values(struct studio *st, struct cell *c)
 	put_mark_data(f, d);
 }
 
-static void draw_ipis(struct studio *st, struct cell *c)
+static void draw_ipis(struct scratch *st, struct cell *c)
 {
 	struct range range = {0, 1.2};
 	FILE *f = st->script;
@@ -444,7 +447,7 @@ static size_t put_joints(FILE *f, const struct mark *marks, size_t n)
 static const char *const series_classes[SERIES_COLOURS] = {"t0", "t1", "t2", "t3", "t4", "t5"};
 
 /* The on/off ratio of every cell by overcommit; nothing when no cell has one. */
-static void draw_overview(struct studio *st, struct report *r, const size_t *series,
+static void draw_overview(struct scratch *st, struct report *r, const size_t *series,
 			  double (*get)(const struct cell *), char **svg, const char *name,
 			  const char *what)
 {
@@ -549,11 +552,11 @@ static char *read_file(const char *path)
 	return text;
 }
 
-static void run_gnuplot(struct studio *st)
+static void run_gnuplot(struct scratch *st)
 {
 	char *const argv[] = {"gnuplot", "-d", "plots.gp", NULL};
 	posix_spawn_file_actions_t actions;
-	char *err_path = studio_path(st, "stderr", "");
+	char *err_path = scratch_path(st, "stderr", "");
 	pid_t child;
 	int error, status;
 
@@ -726,13 +729,13 @@ static char *inline_svg(const struct drawing *d, const char *svg)
 	return text;
 }
 
-static void close_studio(struct studio *st)
+static void close_scratch(struct scratch *st)
 {
 	size_t i, j;
 
 	for (i = 0; i < st->n; i++) {
 		struct drawing *d = &st->drawings[i];
-		char *path = studio_path(st, d->name, ".svg");
+		char *path = scratch_path(st, d->name, ".svg");
 		char *svg = read_file(path);
 
 		if (!svg)
@@ -749,13 +752,13 @@ static void close_studio(struct studio *st)
 		free(d->label);
 	}
 	free(st->drawings);
-	remove_studio();
+	remove_scratch();
 }
 
 void plots_make(struct report *r)
 {
 	size_t *series = number_series(r);
-	struct studio st = open_studio();
+	struct scratch st = open_scratch();
 	size_t i;
 
 	draw_overview(&st, r, series, speed_ratio, &r->svg_speed, "speed",
@@ -769,6 +772,6 @@ void plots_make(struct report *r)
 			draw_ipis(&st, &r->cells[i]);
 	}
 	run_gnuplot(&st);
-	close_studio(&st);
+	close_scratch(&st);
 	free(series);
 }

@@ -265,8 +265,8 @@ double sample_steal_share(const struct sample *s)
 	return s->steal_s / (s->elapsed_s * (double)s->vcpus);
 }
 
-static void __attribute__((format(printf, 2, 3)))
-refused(const struct place *at, const char *fmt, ...)
+static void __attribute__((format(printf, 2, 3))) refused(const struct place *at, const char *fmt,
+							  ...)
 {
 	char text[256];
 	va_list ap;

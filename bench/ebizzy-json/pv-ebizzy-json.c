@@ -76,7 +76,8 @@ static void run_ebizzy(char *const argv[], long limit, FILE *file, double *wall_
 	if (!ok)
 		exit(PV_EXIT_FAILED);
 	*wall_s = (double)child.wall_ns / 1e9;
-	rewind(file);
+	if (fseek(file, 0, SEEK_SET))
+		pv_die(PV_EXIT_FAILED, "temporary file: %s", strerror(errno));
 }
 
 int main(int argc, char *argv[])

@@ -127,8 +127,11 @@ bool event_wait_line(const char *wanted, const char *skip, long timeout_s, char 
 			snprintf(why, WHY_MAX, "the host has closed the channel");
 			return false;
 		}
-		if (line[len] != '\n' && ++len < sizeof(line))
-			continue;
+		if (line[len] != '\n') {
+			len++;
+			if (len < sizeof(line))
+				continue;
+		}
 		line[len - (len == sizeof(line))] = '\0';
 		if (!strcmp(line, wanted))
 			return true;

@@ -192,7 +192,8 @@ char *tree_version(const struct settings *s)
 	if (!out)
 		failed("temporary file");
 	run_logged(s, argv, out, &child);
-	rewind(out);
+	if (fseek(out, 0, SEEK_SET))
+		failed("temporary file");
 	len = getline(&line, &size, out);
 	if (len > 0 && line[len - 1] == '\n')
 		line[--len] = '\0';
@@ -221,8 +222,10 @@ static void copy_config(const struct settings *s, const char *to)
 	out = fopen(to, "we");
 	if (!out)
 		failed(to);
-	while ((len = fread(buffer, 1, sizeof(buffer), in)))
+	do {
+		len = fread(buffer, 1, sizeof(buffer), in);
 		fwrite(buffer, 1, len, out);
+	} while (len == sizeof(buffer));
 	if (ferror(in))
 		failed(s->config);
 	fclose(in);

@@ -115,7 +115,8 @@ struct run *run_upstream(const struct settings *s, size_t *count)
 		pv_child_explain(&child);
 		finish(PV_EXIT_FAILED, child.interrupted_by);
 	}
-	rewind(out);
+	if (fseek(out, 0, SEEK_SET))
+		failed("temporary file");
 	runs = parse(s, out, count);
 	fclose(out);
 	free(make_args);

@@ -62,8 +62,7 @@ static void test_hist(void)
 	hist_add(&other, 20);
 	hist_add(&other, 30);
 	hist_merge(&hist, &other);
-	ok(hist.count == 3 && hist.min == 10 && hist.max == 30 &&
-		   hist_percentile(&hist, 50) == 20,
+	ok(hist.count == 3 && hist.min == 10 && hist.max == 30 && hist_percentile(&hist, 50) == 20,
 	   "merging");
 	hist_init(&other);
 	hist_merge(&hist, &other);
@@ -91,8 +90,9 @@ static void test_ipis(const char *folder)
 {
 	uint64_t sum;
 
-	ok(sum_is(folder, "     CPU0  CPU1\n  1:  9  9 timer\nTLB:   5323   4202   TLB shootdowns\n",
-		  true, 9525),
+	ok(sum_is(folder,
+		  "     CPU0  CPU1\n  1:  9  9 timer\nTLB:   5323   4202   TLB shootdowns\n", true,
+		  9525),
 	   "TLB line of two CPUs");
 	ok(sum_is(folder, " TLB: 4294967295 4294967295 4294967295 TLB shootdowns\n", true,
 		  UINT64_C(12884901885)),

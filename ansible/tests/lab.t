@@ -65,7 +65,7 @@ is "$(wc -l <"$results/samples.jsonl")/$(cat "$(readlink -f "$results")"/boots/l
 play refused -e bench_guests_cpu_driver=qemu64-x86_64-cpu -e '{"bench_guests_arms": ["off"]}' --tags run,report
 [ "$status" -ne 0 ]
 ok $? "a sample whose state is not what its arm says fails the run"
-like "$out$err" "refused: offered" "... and it says why"
+like "$out$err" 'refused: requested is no but offered is yes' "... and it says why"
 [ "$(find "$TMP/results" -name 'lab-x86-*.jsonl' -newer "$results/report.json" | wc -l)" -eq 0 ]
 ok $? "... and is not kept"
 

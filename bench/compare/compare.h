@@ -168,6 +168,8 @@ void plots_make(struct report *r);
 /* util.c */
 void *xrealloc(void *p, size_t n, size_t size);
 char *xstrdup(const char *text);
+/* @text as the text or the quoted attribute of HTML or SVG. */
+void put_escaped(FILE *out, const char *text);
 char *xformat(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Valid UTF-8 on one line, without control characters. */
 bool clean_text(const char *text);

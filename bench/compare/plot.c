@@ -590,28 +590,6 @@ static void run_gnuplot(struct scratch *st)
 	free(err_path);
 }
 
-static void put_escaped(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		default:
-			putc(*text, out);
-		}
-	}
-}
-
 /* A point symbol of gnuplot's as a link; returns what follows it, NULL if it is none. */
 static const char *take_point(FILE *out, const char *p, const struct mark *mark)
 {

@@ -88,31 +88,6 @@ static const char style[] =
 	"ol.notes{font-size:.9rem;max-width:60rem}ol.notes li{margin:.3rem 0}\n"
 	"@media print{body{max-width:none}.cell{break-inside:avoid}}\n";
 
-static void put_escaped(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		switch (*text) {
-		case '&':
-			fputs("&amp;", out);
-			break;
-		case '<':
-			fputs("&lt;", out);
-			break;
-		case '>':
-			fputs("&gt;", out);
-			break;
-		case '"':
-			fputs("&quot;", out);
-			break;
-		case '\'':
-			fputs("&#39;", out);
-			break;
-		default:
-			putc(*text, out);
-		}
-	}
-}
-
 /* printf() that knows %s (escaped), %zu, %lld and %% only. */
 static void __attribute__((format(printf, 2, 3))) say(FILE *out, const char *fmt, ...)
 {

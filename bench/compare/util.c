@@ -244,3 +244,28 @@ void new_file_publish(struct new_file *nf)
 	free(nf->temp);
 	free(nf->path);
 }
+
+void put_escaped(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		switch (*text) {
+		case '&':
+			fputs("&amp;", out);
+			break;
+		case '<':
+			fputs("&lt;", out);
+			break;
+		case '>':
+			fputs("&gt;", out);
+			break;
+		case '"':
+			fputs("&quot;", out);
+			break;
+		case '\'':
+			fputs("&#39;", out);
+			break;
+		default:
+			putc(*text, out);
+		}
+	}
+}

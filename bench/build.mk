@@ -33,10 +33,17 @@ build/$(ARCH)/sysroot.stamp build/$(ARCH)/guest.stamp:
 	ln -sfn "$$(bench/lab/fetch/pv-fetch get $<)" $(@:stamp=tree)
 	@touch $@
 
-build/$(ARCH)/guest/pv-% build/$(ARCH)/host/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk build/$(ARCH)/sysroot.stamp
+define static_program
 	@mkdir -p $(@D)
 	$(CLANG) --target=$(ARCH)-linux-gnu --sysroot=$(CURDIR)/build/$(ARCH)/sysroot.tree/ -fuse-ld=lld -static -s -O2 \
 		$(CSTD) $(filter %.c,$^) $(LIBS_$*) $(LIBS) -o $@
+endef
+
+build/$(ARCH)/guest/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk build/$(ARCH)/sysroot.stamp
+	$(static_program)
+
+build/$(ARCH)/host/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk build/$(ARCH)/sysroot.stamp
+	$(static_program)
 
 build/native/bin/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk
 	@mkdir -p $(@D)

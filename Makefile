@@ -26,6 +26,10 @@ bench: setup programs ## the main job: PV TLB flush off and on, on the emulated 
 test: setup-test ## every test; ends with "N passed, N failed, N skipped"
 	.ci/tests
 
+.PHONY: ssh-guest-test
+ssh-guest-test: setup-test programs ## guests that are a whole Debian, reached by ssh: off and on once (slow)
+	PV_BIN=$(CURDIR)/build/native/bin ansible/tests/ssh-guest.t
+
 ##@ Set-up (each of these installs or fetches what it needs)
 .PHONY: setup setup-test
 setup: ## Debian packages, the controller's Ansible (build/ansible/bin), the lab host's image

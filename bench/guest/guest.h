@@ -15,6 +15,7 @@
 #define STDERR_KEPT 4096
 #define JOBS_MAX 256
 #define WHY_MAX 256
+#define BARRIER_TIMEOUT_S 600
 
 /* ---- probe.c: what this guest is ---- */
 
@@ -97,6 +98,30 @@ struct runner {
 
 /* Runs all jobs, sends every event from the first begin to done; the number of failed jobs. */
 size_t jobs_run(const struct runner *r, struct job *jobs, size_t n);
+
+/* ---- session.c: the channel, and what goes over it in which order ---- */
+
+/*
+ * The device of class folder @dir, name beginning with @prefix, whose attribute @file is @wanted;
+ * waited for. Its path in /dev comes in @dev.
+ */
+bool find_device(const char *dir, const char *prefix, const char *file, const char *wanted,
+		 char *dev, size_t size);
+/* Events go to the virtio-serial port @name from here on. Returns when the host has it open. */
+void channel_open(const char *name);
+
+struct session {
+	const char *feature;
+	struct job *jobs;
+	size_t n_jobs;
+	long barrier_timeout_s; /* for the host's "go"; 0: begin at once */
+	bool bye;		/* after done, wait for the host's "bye" */
+};
+
+/* An error that is of no job; then the end. */
+void session_fail(const char *why) __attribute__((noreturn));
+/* From the state event to the end; the exit status. */
+int session_run(const struct session *s, struct runner *r);
 
 /* ---- params.c: the kernel command line ---- */
 

@@ -8,10 +8,8 @@
 #include "guest.h"
 #include "pv.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,9 +27,6 @@
 #define KDISK_LOWER "/mnt/ro"
 #define KDISK_RW "/mnt/rw"
 #define KDISK_ROOT "/mnt/k"
-#define DEVICE_WAIT_MS 10000
-#define HOST_WAIT_S 600
-#define BYE_WAIT_S 5
 
 static void read_params(struct params *p)
 {
@@ -95,68 +90,6 @@ static void load_modules(void)
 	fclose(f);
 }
 
-/* Does DIR/ENTRY/FILE hold @wanted, and nothing else but blanks at its end? */
-static bool attribute_is(const char *dir, const char *entry, const char *file, const char *wanted)
-{
-	char path[512], buf[128];
-	size_t len;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "%s/%.200s/%s", dir, entry, file);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	len = fread(buf, 1, sizeof(buf) - 1, f);
-	fclose(f);
-	while (len && (buf[len - 1] == '\n' || buf[len - 1] == ' '))
-		len--;
-	buf[len] = '\0';
-	return !strcmp(buf, wanted);
-}
-
-/*
- * The device of class folder @dir, name beginning with @prefix, whose attribute @file is @wanted;
- * waited for. Its path in /dev comes in @dev.
- */
-static bool find_device(const char *dir, const char *prefix, const char *file, const char *wanted,
-			char *dev, size_t size)
-{
-	struct dirent *e;
-	DIR *d;
-
-	for (int ms = 0; ms < DEVICE_WAIT_MS; ms += 50) {
-		d = opendir(dir);
-		while (d && (e = readdir(d))) {
-			if (strncmp(e->d_name, prefix, strlen(prefix)) != 0 ||
-			    !attribute_is(dir, e->d_name, file, wanted))
-				continue;
-			snprintf(dev, size, "/dev/%.40s", e->d_name);
-			closedir(d);
-			return true;
-		}
-		if (d)
-			closedir(d);
-		usleep(50000);
-	}
-	return false;
-}
-
-static void open_channel(const char *name)
-{
-	char dev[64];
-	int fd;
-
-	if (!find_device("/sys/class/virtio-ports", "vport", "name", name, dev, sizeof(dev)))
-		pv_die(PV_EXIT_FAILED, "no virtio port \"%s\"", name);
-	fd = open(dev, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0)
-		pv_die(PV_EXIT_FAILED, "%s: %s", dev, strerror(errno));
-	event_to(fd, true);
-	note("channel %s is %s", name, dev);
-	if (!event_wait_host(HOST_WAIT_S))
-		pv_die(PV_EXIT_FAILED, "nobody opened the channel within %d s", HOST_WAIT_S);
-}
-
 /* The disk with the kernel tree and the tools to build it: read-only, written to in memory. */
 static bool mount_kdisk(char *why)
 {
@@ -184,47 +117,28 @@ static bool mount_kdisk(char *why)
 
 /* ---- the process that works ---- */
 
-static void fail(const char *why)
-{
-	event_send(json_pack("{s:s, s:n, s:s, s:s}", "event", "error", "job", "reason", why,
-			     "stderr", ""));
-	pv_die(PV_EXIT_FAILED, "%s", why);
-}
-
 __attribute__((noreturn)) static void work(void)
 {
-	struct state st;
-	struct runner r = {.state = &st, .bindir = BIN_DIR, .init = true};
+	struct runner r = {.bindir = BIN_DIR, .init = true};
+	struct session s = {.bye = true};
 	struct params p;
-	size_t lost;
 
 	mount_all();
 	load_modules();
 	read_params(&p);
-	open_channel(p.channel);
+	channel_open(p.channel);
 	if (p.why[0])
-		fail(p.why);
+		session_fail(p.why);
 	if (p.kdisk) {
 		if (!mount_kdisk(p.why))
-			fail(p.why);
+			session_fail(p.why);
 		r.newroot = KDISK_ROOT;
 	}
-	probe_state(&st, p.feature);
-	note("%s: offered %s, active %s; %ld vCPUs, Linux %s", st.feature, st.offered, st.active,
-	     st.vcpus, st.kernel);
-	event_send(probe_event(&st, p.barrier, p.n_jobs));
-	event_send(json_pack("{s:s}", "event", "ready"));
-	if (p.barrier) {
-		note("ready, waiting for the host");
-		if (!event_wait_line("go", NULL, p.barrier_timeout_s, p.why))
-			fail(p.why);
-	}
-	lost = jobs_run(&r, p.jobs, p.n_jobs);
-	note("done: %zu jobs, %zu failed", p.n_jobs, lost);
-	/* Powered off too early, QEMU would drop what the host has not read yet. */
-	if (!event_wait_line("bye", "go", BYE_WAIT_S, p.why))
-		note("%s", p.why);
-	exit(lost ? PV_EXIT_FAILED : PV_EXIT_OK);
+	s.feature = p.feature;
+	s.barrier_timeout_s = p.barrier ? p.barrier_timeout_s : 0;
+	s.jobs = p.jobs;
+	s.n_jobs = p.n_jobs;
+	exit(session_run(&s, &r));
 }
 
 /* ---- process 1 ---- */

@@ -14,7 +14,8 @@ const char *pv_progname = "pv-guest";
 
 static void usage(FILE *to)
 {
-	fputs("usage: pv-guest run [--feature F] [--out FILE|-] --job NAME:TIMEOUT[:ARG,...]...\n"
+	fputs("usage: pv-guest run [--feature F] [--out FILE|- | --channel PORT] --job "
+	      "NAME:TIMEOUT[:ARG,...]...\n"
 	      "       pv-guest state [--feature F]\n"
 	      "       pv-guest counters\n"
 	      "       pv-guest params KERNEL-COMMAND-LINE\n"
@@ -26,6 +27,9 @@ static void usage(FILE *to)
 	      "Arguments are percent-encoded: %2C is a comma, %20 a blank, %25 a percent sign.\n"
 	      "  --feature F   the feature under test (" FEATURE_DEFAULT ")\n"
 	      "  --out FILE    write the events to FILE; - is standard output, the default\n"
+	      "  --channel PORT  speak with pv-collect on the virtio-serial port with that name\n"
+	      "                (" CHANNEL_DEFAULT "): wait for its \"go\" before the first job,\n"
+	      "                and after done for its \"bye\"\n"
 	      "state prints the state event alone; counters the rows of /proc/interrupts and the\n"
 	      "steal time (clock ticks) that samples are made of; params what /init would make of "
 	      "a\n"
@@ -38,7 +42,7 @@ static void usage(FILE *to)
 }
 
 struct options {
-	const char *feature, *out;
+	const char *feature, *out, *channel;
 	struct job *jobs;
 	size_t n_jobs;
 };
@@ -61,6 +65,7 @@ static void add_job(struct options *o, const char *spec)
 static void parse_options(struct options *o, int argc, char **argv, bool run)
 {
 	static const struct option longopts[] = {
+		{"channel", required_argument, NULL, 'c'},
 		{"feature", required_argument, NULL, 'f'},
 		{"help", no_argument, NULL, 'h'},
 		{"job", required_argument, NULL, 'j'},
@@ -82,6 +87,8 @@ static void parse_options(struct options *o, int argc, char **argv, bool run)
 			add_job(o, optarg);
 		else if (c == 'o' && run)
 			o->out = optarg;
+		else if (c == 'c' && run)
+			o->channel = optarg;
 		else
 			pv_die(PV_EXIT_USAGE, "bad option; --help explains");
 	}
@@ -89,6 +96,8 @@ static void parse_options(struct options *o, int argc, char **argv, bool run)
 		pv_die(PV_EXIT_USAGE, "unexpected argument \"%s\"", argv[optind]);
 	if (run && !o->n_jobs)
 		pv_die(PV_EXIT_USAGE, "no --job");
+	if (o->out && o->channel)
+		pv_die(PV_EXIT_USAGE, "--out and --channel exclude each other");
 }
 
 static void find_bindir(struct runner *r)
@@ -106,27 +115,28 @@ static void find_bindir(struct runner *r)
 
 static int cmd_run(struct options *o)
 {
-	struct state st;
-	struct runner r = {.state = &st};
-	int fd = STDOUT_FILENO;
-	size_t lost;
+	struct session s = {.feature = o->feature, .jobs = o->jobs, .n_jobs = o->n_jobs};
+	struct runner r = {0};
+	int fd = -1, status;
 
-	if (strcmp(o->out, "-") != 0)
-		fd = open(o->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0)
-		pv_die(PV_EXIT_FAILED, "%s: %s", o->out, strerror(errno));
 	find_bindir(&r);
-	event_to(fd, false);
-	probe_state(&st, o->feature);
-	event_send(probe_event(&st, false, o->n_jobs));
-	event_send(json_pack("{s:s}", "event", "ready"));
-	lost = jobs_run(&r, o->jobs, o->n_jobs);
+	if (o->channel) {
+		channel_open(o->channel);
+		s.barrier_timeout_s = BARRIER_TIMEOUT_S;
+		s.bye = true;
+	} else if (o->out && strcmp(o->out, "-") != 0) {
+		fd = open(o->out, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+		if (fd < 0)
+			pv_die(PV_EXIT_FAILED, "%s: %s", o->out, strerror(errno));
+		event_to(fd, false);
+	}
+	status = session_run(&s, &r);
 	for (size_t i = 0; i < o->n_jobs; i++)
 		job_free(&o->jobs[i]);
 	free(o->jobs);
-	if (close(fd))
-		pv_die(PV_EXIT_FAILED, "%s: %s", o->out, strerror(errno));
-	return lost ? PV_EXIT_FAILED : PV_EXIT_OK;
+	if (!o->channel && close(fd < 0 ? STDOUT_FILENO : fd))
+		pv_die(PV_EXIT_FAILED, "%s: %s", o->out ? o->out : "-", strerror(errno));
+	return status;
 }
 
 static int cmd_state(const struct options *o)
@@ -169,7 +179,7 @@ static int cmd_params(const char *line)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.feature = FEATURE_DEFAULT, .out = "-"};
+	struct options o = {.feature = FEATURE_DEFAULT};
 	const char *name = strrchr(argv[0], '/');
 
 	if (getpid() == 1 && !strcmp(name ? name + 1 : argv[0], "init"))

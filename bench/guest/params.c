@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BARRIER_TIMEOUT_S 600
-
 static bool number(const char *value, long min, long max, long *out)
 {
 	return pv_parse_long(value, min, max, out);

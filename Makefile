@@ -18,9 +18,7 @@ include bench/build.mk
 ##@ The two commands of the README
 .PHONY: bench
 bench: setup programs ## the main job: PV TLB flush off and on, on the emulated lab (PROFILE=quick|full, LAB=x86; RESUME=1 goes on with the newest run)
-	cd ansible && PATH="$(CURDIR)/build/ansible/bin:$$PATH" ansible-playbook bench.yml -e @profiles/$(PROFILE).yml $(if $(RESUME),-e bench_run_dir="$(lastword $(sort $(wildcard $(CURDIR)/build/bench/2*)))")
-	@sed '/^Cell 1:/,$$d' build/bench/latest/report.txt
-	@echo "Report: $(CURDIR)/build/bench/latest/report.html"
+	bench/run $(PROFILE) $(RESUME)
 
 .PHONY: test
 test: setup-test ## every test; ends with "N passed, N failed, N skipped"

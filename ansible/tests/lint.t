@@ -34,6 +34,7 @@ refuses '{"role": "bench_guests", "bench_guests_feature": "kvm-pv-tlb"}' 'value 
 refuses '{"role": "bench_guests", "bench_guests_count": "two"}' 'bench_guests_count'
 refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": [1]}]}' 'jobs'
 refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": ["half"], "jobs": []}]}' 'overcommit'
+refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": [1], "jobs": [], "disk": "/x", "disk_format": "vdi"}]}' 'value of disk_format must be one of'
 refuses '{"role": "bench_run", "bench_run_profile": "slow"}' 'value of bench_run_profile must be one of'
 refuses '{"role": "bench_run", "bench_run_runs": "many"}' 'bench_run_runs'
 done_testing

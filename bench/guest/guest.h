@@ -120,6 +120,8 @@ struct session {
 
 /* An error that is of no job; then the end. */
 void session_fail(const char *why) __attribute__((noreturn));
+/* No jobs, no channel: the state once a second on the console, for as long as the guest lives. */
+void session_watch(const char *feature) __attribute__((noreturn));
 /* From the state event to the end; the exit status. */
 int session_run(const struct session *s, struct runner *r);
 
@@ -128,7 +130,7 @@ int session_run(const struct session *s, struct runner *r);
 struct params {
 	char channel[64];
 	char feature[64];
-	long barrier, barrier_timeout_s, kdisk;
+	long barrier, barrier_timeout_s, kdisk, watch;
 	struct job *jobs;
 	size_t n_jobs;
 	char why[WHY_MAX]; /* not empty: something is wrong */

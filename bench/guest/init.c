@@ -126,6 +126,10 @@ __attribute__((noreturn)) static void work(void)
 	mount_all();
 	load_modules();
 	read_params(&p);
+	if (p.watch && p.why[0])
+		pv_die(PV_EXIT_FAILED, "%s", p.why);
+	if (p.watch)
+		session_watch(p.feature);
 	channel_open(p.channel);
 	if (p.why[0])
 		session_fail(p.why);

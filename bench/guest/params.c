@@ -56,6 +56,8 @@ static void take_param(struct params *p, char *text)
 		fine = number(value, 1, 86400, &p->barrier_timeout_s);
 	else if (!strcmp(text, "pvb.kdisk"))
 		fine = number(value, 0, 1, &p->kdisk);
+	else if (!strcmp(text, "pvb.watch"))
+		fine = number(value, 0, 1, &p->watch);
 	else
 		value = NULL;
 	if (!value)
@@ -76,7 +78,11 @@ void params_parse(struct params *p, char *line)
 	for (w = strtok_r(line, " \t\n", &save); w; w = strtok_r(NULL, " \t\n", &save))
 		if (!strncmp(w, "pvb.", 4))
 			take_param(p, w);
-	if (!p->n_jobs && !p->why[0])
+	if (p->why[0])
+		;
+	else if (p->watch && p->n_jobs)
+		snprintf(p->why, sizeof(p->why), "pvb.watch goes without pvb.job");
+	else if (!p->watch && !p->n_jobs)
 		snprintf(p->why, sizeof(p->why), "no pvb.job on the kernel command line");
 }
 
@@ -88,9 +94,10 @@ json_t *params_json(const struct params *p)
 		json_array_append_new(jobs, json_pack("{s:s, s:I, s:o}", "name", p->jobs[i].name,
 						      "timeout_s", (json_int_t)p->jobs[i].timeout_s,
 						      "args", job_args(&p->jobs[i])));
-	return json_pack("{s:s, s:s, s:b, s:I, s:b, s:o}", "channel", p->channel, "feature",
+	return json_pack("{s:s, s:s, s:b, s:I, s:b, s:b, s:o}", "channel", p->channel, "feature",
 			 p->feature, "barrier", (int)p->barrier, "barrier_timeout_s",
-			 (json_int_t)p->barrier_timeout_s, "kdisk", (int)p->kdisk, "jobs", jobs);
+			 (json_int_t)p->barrier_timeout_s, "kdisk", (int)p->kdisk, "watch",
+			 (int)p->watch, "jobs", jobs);
 }
 
 void params_free(struct params *p)

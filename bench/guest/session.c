@@ -79,6 +79,17 @@ void session_fail(const char *why)
 	pv_die(PV_EXIT_FAILED, "%s", why);
 }
 
+void session_watch(const char *feature)
+{
+	struct state st;
+
+	for (unsigned long n = 1;; n++) {
+		probe_state(&st, feature);
+		note("watch %lu: %s: offered %s, active %s", n, st.feature, st.offered, st.active);
+		sleep(1);
+	}
+}
+
 int session_run(const struct session *s, struct runner *r)
 {
 	char why[WHY_MAX];

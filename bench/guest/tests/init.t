@@ -8,12 +8,14 @@ params() { run "$PV_BIN/pv-guest" params "$*"; }
 
 params quiet console=ttyS0 pvb.job=ebizzy-json:60:-M,-S,10 pvb.job=tlb:30 x
 is "$status" 0 "a command line"
-is "$out" '{"channel":"org.pv-tlb-flush.results","feature":"kvm-pv-tlb-flush","barrier":true,"barrier_timeout_s":600,"kdisk":false,"jobs":[{"name":"ebizzy-json","timeout_s":60,"args":["-M","-S","10"]},{"name":"tlb","timeout_s":30,"args":[]}]}' \
+is "$out" '{"channel":"org.pv-tlb-flush.results","feature":"kvm-pv-tlb-flush","barrier":true,"barrier_timeout_s":600,"kdisk":false,"watch":false,"jobs":[{"name":"ebizzy-json","timeout_s":60,"args":["-M","-S","10"]},{"name":"tlb","timeout_s":30,"args":[]}]}' \
 	"jobs in order, and the defaults"
 params pvb.job=tlb:1 pvb.channel=a.b pvb.feature=kvm-pv-preempt pvb.barrier=0 \
 	pvb.barrier_timeout=5 pvb.kdisk=1
-is "$out" '{"channel":"a.b","feature":"kvm-pv-preempt","barrier":false,"barrier_timeout_s":5,"kdisk":true,"jobs":[{"name":"tlb","timeout_s":1,"args":[]}]}' \
+is "$out" '{"channel":"a.b","feature":"kvm-pv-preempt","barrier":false,"barrier_timeout_s":5,"kdisk":true,"watch":false,"jobs":[{"name":"tlb","timeout_s":1,"args":[]}]}' \
 	"all parameters"
+params pvb.watch=1
+like "$status,$out" '^0,.*"watch":true,"jobs":\[\]' "no job, but watch"
 while read -r bad wanted; do
 	params pvb.job=tlb:1 "$bad"
 	is "$status,$out" "2," "refused: $bad"
@@ -26,6 +28,8 @@ pvb.barrier=2 bad value
 pvb.barrier= bad value
 pvb.barrier_timeout=0 bad value
 pvb.kdisk=yes bad value
+pvb.watch=2 bad value
+pvb.watch=1 goes without pvb.job
 pvb.channel= bad value
 pvb.channel=../x bad value
 pvb.feature=X bad value

@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# How libvirt is compiled and checked; sourced by pv-queue and libvirt/tests, which set $tree and $tmp.
+
+build=$tree.build
+
+# prepare: a build folder for $tree, with what the QEMU driver and its tests need.
+prepare() {
+	[ ! -f "$build/build.ninja" ] || return 0
+	local ccache=''
+	! command -v ccache >/dev/null || ccache='ccache '
+	rm -rf "$build"
+	CC="${ccache}cc" meson setup "$build" "$tree" --auto-features=disabled -Ddriver_qemu=enabled -Ddriver_remote=enabled \
+		-Ddriver_libvirtd=enabled -Ddriver_test=enabled -Djson_c=enabled -Dlibnl=enabled -Dtests=enabled \
+		-Ddocs=disabled -Dexpensive_tests=disabled -Dinit_script=none -Drpath=enabled
+}
+
+# compile FILE...: the objects of those that are C.
+compile() {
+	local file objects=()
+	prepare || return
+	for file; do
+		[[ $file != *.c ]] || objects+=("$(realpath --relative-to="$build" "$tree/$file")^")
+	done
+	[ ${#objects[@]} -eq 0 ] || ninja -C "$build" -j2 "${objects[@]}"
+}
+
+style() {
+	prepare && meson test -C "$build" --suite syntax-check --print-errorlogs
+}

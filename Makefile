@@ -29,11 +29,13 @@ ssh-guest-test: setup-test programs ## guests that are a whole Debian, reached b
 	PV_BIN=$(CURDIR)/build/native/bin ansible/tests/ssh-guest.t
 
 ##@ Set-up (each of these installs or fetches what it needs)
-.PHONY: setup setup-test
+.PHONY: setup setup-test setup-patches
 setup: ## Debian packages, the controller's Ansible (build/ansible/bin), the lab host's image
 	bench/setup bench
 setup-test: ## the same, and what the tests need
 	bench/setup bench test
+setup-patches: ## what the patches' trees, builds and checks need
+	bench/setup bench patches
 
 ##@ The lab: a whole host under QEMU TCG
 .PHONY: lab lab-ssh lab-stop lab-image
@@ -46,11 +48,29 @@ lab-stop: ## end it; the image is as it was
 lab-image: setup ## only build its disk image
 	bench/lab/pv-lab image
 
+##@ Patches (docs/patch-queue.md)
+COMPONENTS := kernel qemu libvirt
+.PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-docs
+kernel-tree qemu-tree libvirt-tree: %-tree: setup-patches ## a git tree, build/tree/..., with every patch
+	kernel-patches/pv-queue tree $*
+kernel-refresh qemu-refresh libvirt-refresh: %-refresh: ## write that tree's patches back into the queue
+	kernel-patches/pv-queue refresh $*
+patches-check: setup-patches ## headers, application to all releases, style, each prefix compiles
+	kernel-patches/pv-queue check $(COMPONENTS)
+patches-docs: ## docs/patches.md, out of the patches
+	kernel-patches/pv-queue docs >docs/patches.md.new
+	mv docs/patches.md.new docs/patches.md
+
 ##@ Parts
-.PHONY: programs workloads guest-image tidy
+.PHONY: programs workloads guest-image libvirt tidy
 programs: workloads native guest-image ## all C programs, and the guest image
 workloads: $(GUEST_BINS) $(HOST_BINS) ## static programs for guests and hosts of ARCH (x86_64, aarch64, loongarch64)
 guest-image: $(GUEST_IMAGE)/initramfs.cpio.gz $(GUEST_IMAGE)/vmlinuz ## the guest's kernel and initramfs
+libvirt: ## libvirt with our series, for hosts of ARCH (build/ARCH/libvirt.tar)
+	bench/setup bench
+	mkdir -p build/$(ARCH)
+	archive=$$(libvirt/daemon/build $(ARCH)); ln -sfn "$$archive" build/$(ARCH)/libvirt.tar
+	basename "$$(readlink build/$(ARCH)/libvirt.tar)" .tar >build/$(ARCH)/libvirt.tar.id
 native: $(NATIVE_BINS)
 tidy: ## clang-format in place
 	clang-format-19 -i $(C_FILES)

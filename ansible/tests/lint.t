@@ -35,6 +35,11 @@ refuses '{"role": "bench_guests", "bench_guests_count": "two"}' 'bench_guests_co
 refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": [1]}]}' 'jobs'
 refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": ["half"], "jobs": []}]}' 'overcommit'
 refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": [1], "jobs": [], "disk": "/x", "disk_format": "vdi"}]}' 'value of disk_format must be one of'
+refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": [1], "jobs": [], "disk": "/x", "kcbench": true}]}' 'kcbench goes with our guest image'
+refuses '{"role": "bench_guests", "bench_guests_sets": [{"name": "a", "overcommit": [1], "jobs": [], "ssh": {"private_key_file": "/x"}}]}' 'and ssh with disk'
+refuses '{"role": "bench_guests", "bench_guests_interface": "qmp"}' 'value of bench_guests_interface must be one of'
+refuses '{"role": "patched_libvirt", "patched_libvirt_build": "x", "patched_libvirt_service": "sshd"}' 'value of patched_libvirt_service must be one of'
+refuses '{"role": "bench_run", "bench_run_tries": "often"}' 'bench_run_tries'
 refuses '{"role": "bench_run", "bench_run_profile": "slow"}' 'value of bench_run_profile must be one of'
 refuses '{"role": "bench_run", "bench_run_runs": "many"}' 'bench_run_runs'
 done_testing

@@ -26,6 +26,12 @@ compile() {
 	[ ${#objects[@]} -eq 0 ] || ninja -C "$build" -j2 "${objects[@]}"
 }
 
+# A submodule upstream, hence not checked there; here the tarball's files are in the tree.
 style() {
-	prepare && meson test -C "$build" --suite syntax-check --print-errorlogs
+	local status=0
+	prepare || return
+	git -C "$tree" rm -r -q --cached subprojects/keycodemapdb
+	meson test -C "$build" --suite syntax-check --print-errorlogs || status=1
+	git -C "$tree" reset -q
+	return $status
 }

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# The CPU feature in libvirt, end to end on the emulated x86 host: matrix.py there, each of its cases a test.
+#
+#   lab.t            all cases (half an hour); writes docs/libvirt-matrix.md if they are as expected
+#   lab.t REGEX      those that match
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+export PV_BIN=${PV_BIN:-$top/build/native/bin}
+# shellcheck source=bench/common/tap.sh
+. "$top/bench/common/tap.sh"
+cd "$top" || exit
+only=${1:-}
+lab=bench/lab/pv-lab
+dir=/var/tmp/pv-libvirt-test
+
+clang-19 --target=x86_64-linux-gnu --sysroot="$top/build/x86_64/sysroot.tree/" -fuse-ld=lld -O2 -Wall -Wextra -Werror -fPIC \
+	-shared -o "$TMP/shim.so" libvirt/tests/kvm-no-tlb-flush.c
+ok $? "the shim that plays an older kernel is built"
+
+"$lab" stop
+"$lab" start 2>/dev/null
+ok $? "the lab host boots"
+tar -cf - -C libvirt/tests matrix.py -C "$TMP" shim.so -C "$top/build/x86_64/guest.image" vmlinuz initramfs.cpio.gz |
+	"$lab" ssh "rm -rf $dir && mkdir -p $dir && tar -xf - --no-same-owner -C $dir && chmod -R a+rX $dir"
+ok $? "... and takes the test"
+"$lab" ssh "python3 $dir/matrix.py --shim $dir/shim.so --kernel $dir/vmlinuz --initrd $dir/initramfs.cpio.gz --memory 256 \
+	--append 'console=ttyS0 quiet panic=-1 pvb.watch=1' --json $dir/matrix.json $(printf '%q ' ${only:+--only "$only"})" </dev/null \
+	>"$TMP/out" 2>&1
+status=$?
+"$lab" ssh cat $dir/matrix.json >"$TMP/matrix.json" 2>/dev/null
+cases=$(jq '.rows | length' "$TMP/matrix.json" 2>/dev/null || echo 0)
+[ "$cases" -gt 0 ]
+ok $? "the cases are run: $cases"
+while read -r bad text; do
+	ok "$bad" "$text"
+done < <(jq -r '.rows[] | "\(if .ok then 0 else 1 end) \(.part): \(.case): \(.got)"' "$TMP/matrix.json")
+[ $status -eq 0 ] || diag "$(grep -vE '^ok ' "$TMP/out" | tail -n 40)"
+"$lab" stop
+
+if [ $_failed -eq 0 ] && [ -z "$only" ]; then
+	{
+		echo '<!-- SPDX-License-Identifier: GPL-2.0-only -->'
+		echo "# kvm-pv-tlb-flush in libvirt, on the emulated x86 host"
+		echo
+		echo "Written by \`make libvirt-test\`. \"new\" hosts run our libvirt, \"old\" ones Debian's; each is a session daemon of its own on the"
+		echo 'lab host. Seen in the live XML (xml), in QEMU (qemu) and by the guest itself (guest). Lacking kernels and QEMUs are simulations.'
+		echo
+		echo '| | case | seen |'
+		echo '|---|---|---|'
+		jq -r '.rows[] | "| \(.part) | \(.case) | \(.got) |"' "$TMP/matrix.json"
+	} >docs/libvirt-matrix.md
+fi
+done_testing

@@ -14,6 +14,7 @@ export LAB
 .DEFAULT_GOAL := help
 
 include bench/build.mk
+include libvirt/virt-pv-check/build.mk
 
 ##@ The two commands of the README
 .PHONY: bench

@@ -22,6 +22,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <syslog.h>
 #include <time.h>
@@ -84,6 +85,7 @@ static int check(const struct options *o, const char *name, const char *operatio
 	struct judgement j;
 	struct guest guest;
 	struct problem p;
+	struct utsname uts;
 	struct host host;
 	size_t length, n;
 
@@ -107,8 +109,8 @@ static int check(const struct options *o, const char *name, const char *operatio
 		}
 	}
 	gethostname(host_name, sizeof(host_name) - 1);
-	host_init(&host, host_name, guest.arch);
-	if (guest.arch < ARCHS && guest.kvm) {
+	host_init(&host, host_name, uname(&uts) ? ARCHS : arch_by_name(uts.machine));
+	if (guest.arch < ARCHS && guest.kvm && guest.arch == host.arch) {
 		ask_kernel(&host);
 		if (guest.emulator[0])
 			ask_qemu(&host, guest.emulator, o->timeout_s);

@@ -83,10 +83,15 @@ struct judgement judge(const struct guest *guest, const struct host *source, con
 			 "architecture %.32s is not known to this program", guest->arch_name);
 		return j;
 	}
+	if (guest->arch != to->arch && !guest->kvm) { /* emulated there, as it is here */
+		j.verdict = VERDICT_ALLOW;
+		j.live.no = all_features(guest->arch);
+		return j;
+	}
 	if (guest->arch != to->arch) {
 		j.verdict = VERDICT_REFUSE;
 		snprintf(j.whole, sizeof(j.whole), "the guest is %s, the host is %s",
-			 arch_tables[guest->arch].name, arch_tables[to->arch].name);
+			 arch_tables[guest->arch].name, to->arch < ARCHS ? arch_tables[to->arch].name : "another one");
 		return j;
 	}
 	j.live = live_at(guest, source, rules, &j.by_level);

@@ -134,6 +134,13 @@ static void take_option(const struct command *command, int c, int index, struct 
 	}
 }
 
+static int finish(int code)
+{
+	if (fflush(stdout) || ferror(stdout))
+		pv_die(EXIT_TROUBLE, "cannot write to stdout");
+	return code;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o = {.state = "/run/virt-pv-check", .timeout_s = 5};
@@ -143,7 +150,7 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
 		put_help();
-		return EXIT_ALLOWED;
+		return finish(EXIT_ALLOWED);
 	}
 	for (i = 0; argc > 1 && i < sizeof(commands) / sizeof(*commands); i++) {
 		if (!strcmp(argv[1], commands[i].name))
@@ -162,7 +169,7 @@ int main(int argc, char **argv)
 				&index)) != -1) {
 		if (c == 'h') {
 			put_help();
-			return EXIT_ALLOWED;
+			return finish(EXIT_ALLOWED);
 		}
 		if (c == '?')
 			pv_die(EXIT_USAGE,
@@ -172,7 +179,5 @@ int main(int argc, char **argv)
 	}
 	code = command->run(&o, argc - optind, argv + optind);
 	free(o.to);
-	if (fflush(stdout) || ferror(stdout))
-		pv_die(EXIT_TROUBLE, "cannot write to stdout");
-	return code;
+	return finish(code);
 }

@@ -91,7 +91,8 @@ struct judgement judge(const struct guest *guest, const struct host *source, con
 	if (guest->arch != to->arch) {
 		j.verdict = VERDICT_REFUSE;
 		snprintf(j.whole, sizeof(j.whole), "the guest is %s, the host is %s",
-			 arch_tables[guest->arch].name, to->arch < ARCHS ? arch_tables[to->arch].name : "another one");
+			 arch_tables[guest->arch].name,
+			 to->arch < ARCHS ? arch_tables[to->arch].name : "another one");
 		return j;
 	}
 	j.live = live_at(guest, source, rules, &j.by_level);

@@ -5,8 +5,8 @@
  *   x86_64:HEX         CPUID 0x40000001 EAX
  *   loongarch64:N,N... the attributes that there are
  *   aarch64:N          KVM_CAP_STEAL_TIME
- *   ARCH:none          no /dev/kvm; ARCH:denied: no permission; ARCH:old: it knows none of these questions
- *   ARCH:hang          open() never returns; ARCH:crash: the program dies in it
+ *   ARCH:none          no /dev/kvm; ARCH:denied: no permission; ARCH:old: it knows none of these
+ * questions ARCH:hang          open() never returns; ARCH:crash: the program dies in it
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,7 +20,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#define NR(request) ((request)&0xff)
+#define NR(request) ((request) & 0xff)
 
 static int kvm_fd = -1, vm_fd = -1;
 
@@ -62,7 +62,8 @@ static int open_kvm(void)
 
 int open(const char *path, int flags, ...)
 {
-	int (*real)(const char *, int, ...) = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
+	int (*real)(const char *, int, ...) =
+		(int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
 	va_list ap;
 	mode_t mode;
 
@@ -96,7 +97,7 @@ static int on_kvm(unsigned long request, void *arg)
 		return vm_fd;
 	case 0x03: /* KVM_CHECK_EXTENSION */
 		return atoi(answer());
-	case 0x05:		    /* KVM_GET_SUPPORTED_CPUID */
+	case 0x05:		      /* KVM_GET_SUPPORTED_CPUID */
 		if (cpuid[0] < 200) { /* as a big machine would */
 			errno = E2BIG;
 			return -1;
@@ -114,7 +115,8 @@ static int on_kvm(unsigned long request, void *arg)
 
 int ioctl(int fd, unsigned long request, ...)
 {
-	int (*real)(int, unsigned long, ...) = (int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
+	int (*real)(int, unsigned long, ...) =
+		(int (*)(int, unsigned long, ...))dlsym(RTLD_NEXT, "ioctl");
 	uint64_t *attr;
 	va_list ap;
 	void *arg;

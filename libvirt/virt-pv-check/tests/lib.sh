@@ -70,7 +70,7 @@ feature() { echo "<cpu mode='custom' match='exact'><model>qemu64</model><feature
 host() {
 	local part json=
 	for part in kernel qemu libvirt; do
-		json+=", \"$part\": {\"version\": \"1\", \"yes\": [$(quoted "$2" not)], \"no\": [$(quoted "$2")]}"
+		json+=", \"$part\": {\"version\": \"1\", \"yes\": [$(quoted "${2-}" not)], \"no\": [$(quoted "${2-}")]}"
 		set -- "$1" "${3-}" "${4-}"
 	done
 	echo "{\"format\": \"virt-pv-check host\", \"version\": 1, \"host\": \"$1\", \"arch\": \"x86_64\"$json}"

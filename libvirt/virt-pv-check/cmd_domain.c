@@ -139,7 +139,9 @@ int cmd_domain(const struct options *o, int argc, char **argv)
 		}
 		json_decref(list);
 		json_array_foreach(c.list, n, item)
+		{
 			printf("%scontradiction: %s\n", n ? "" : "\n", json_string_value(item));
+		}
 	}
 	n = json_array_size(c.list);
 	json_decref(c.list);

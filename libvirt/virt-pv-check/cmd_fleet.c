@@ -9,19 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static json_t *features_json(enum arch arch, uint32_t set)
-{
-	json_t *list = json_array();
-	unsigned int i;
-
-	for (i = 0; i < arch_tables[arch].n; i++) {
-		if (set >> i & 1)
-			json_array_append_new(list,
-					      json_string(arch_tables[arch].features[i].name));
-	}
-	return list;
-}
-
 /* Which hosts keep @bit out of the level, and which part of them does. */
 static json_t *blockers(const struct host *hosts, size_t n, enum arch arch, uint32_t bit)
 {
@@ -65,15 +52,16 @@ static json_t *fleet_json(const struct host *hosts, const struct host_rules *rul
 		json_array_append_new(
 			list,
 			json_pack("{s:s, s:o, s:o, s:o, s:o, s:o}", "host", hosts[i].name,
-				  "surplus", features_json(arch, offer.yes & ~fleet->level),
+				  "surplus", features_to_json(arch, offer.yes & ~fleet->level),
 				  "deficit",
-				  features_json(arch, (fleet->any | fleet->wanted) & offer.no),
+				  features_to_json(arch, (fleet->any | fleet->wanted) & offer.no),
 				  "unknown",
-				  features_json(arch, all_features(arch) & ~(offer.yes | offer.no)),
+				  features_to_json(arch,
+						   all_features(arch) & ~(offer.yes | offer.no)),
 				  "violates",
-				  features_json(arch, (rules[i].require | rules[i].level) &
-							      ~rules[i].ignore & ~offer.yes),
-				  "expired", features_json(arch, rules[i].expired)));
+				  features_to_json(arch, (rules[i].require | rules[i].level) &
+								 ~rules[i].ignore & ~offer.yes),
+				  "expired", features_to_json(arch, rules[i].expired)));
 	}
 	for (f = 0; f < arch_tables[arch].n; f++) {
 		uint32_t bit = UINT32_C(1) << f;
@@ -90,8 +78,8 @@ static json_t *fleet_json(const struct host *hosts, const struct host_rules *rul
 	put_fleet_cpu(out, fleet);
 	fclose(out);
 	json = json_pack("{s:s, s:i, s:o, s:o, s:o, s:s}", "arch", arch_tables[arch].name, "hosts",
-			 (int)fleet->n, "level", features_json(arch, fleet->level), "by_host", list,
-			 "plan", plan, "cpu", cpu);
+			 (int)fleet->n, "level", features_to_json(arch, fleet->level), "by_host",
+			 list, "plan", plan, "cpu", cpu);
 	free(cpu);
 	return json;
 }
@@ -104,7 +92,10 @@ static void put_set(const char *title, json_t *list)
 	if (!json_array_size(list))
 		return;
 	printf("    %-10s", title);
-	json_array_foreach(list, i, item) printf("%s%s", i ? ", " : "", json_string_value(item));
+	json_array_foreach(list, i, item)
+	{
+		printf("%s%s", i ? ", " : "", json_string_value(item));
+	}
 	putchar('\n');
 }
 
@@ -138,11 +129,13 @@ static void put_table(json_t *json, bool plan)
 	{
 		printf("  %s\n", json_string_value(json_object_get(item, "feature")));
 		json_array_foreach(json_object_get(item, "blocked_by"), k, blocker)
+		{
 			printf("    %s: %s: %s (%s)\n",
 			       json_string_value(json_object_get(blocker, "host")),
 			       json_string_value(json_object_get(blocker, "part")),
 			       json_string_value(json_object_get(blocker, "state")),
 			       json_string_value(json_object_get(blocker, "why")));
+		}
 	}
 	if (!json_array_size(json_object_get(json, "plan")))
 		printf("  nothing: no host offers more\n");
@@ -201,7 +194,10 @@ int cmd_fleet(const struct options *o, int argc, char **argv)
 		json_dumpf(all, stdout, JSON_INDENT(1));
 		putchar('\n');
 	} else {
-		json_array_foreach(all, k, item) put_table(item, o->plan);
+		json_array_foreach(all, k, item)
+		{
+			put_table(item, o->plan);
+		}
 	}
 	json_decref(all);
 	policy_free(policy);

@@ -74,19 +74,6 @@ static void explain(const struct run *run, const struct guest *g, const struct d
 		printf("    the host it runs on is not known (--from)\n");
 }
 
-static json_t *features_json(enum arch arch, uint32_t set)
-{
-	json_t *list = json_array();
-	unsigned int i;
-
-	for (i = 0; arch < ARCHS && i < arch_tables[arch].n; i++) {
-		if (set >> i & 1)
-			json_array_append_new(list,
-					      json_string(arch_tables[arch].features[i].name));
-	}
-	return list;
-}
-
 static void put_json(const struct run *run, const char *guest, const char *to, const char *verdict,
 		     json_t *reasons, json_t *extra)
 {
@@ -129,12 +116,12 @@ static void judge_one(struct run *run, const struct guest *g, struct destination
 						"unknown", reasons[i].unknown, "text",
 						reasons[i].text, "remedy", reasons[i].remedy));
 		put_json(run, g->name, to->failed ? to->where : to->host.name, verdict, list,
-			 to->failed
-				 ? NULL
-				 : json_pack("{s:o, s:o, s:o}", "extra",
-					     features_json(g->arch, j.extra), "exceptions",
-					     features_json(g->arch, to->rules.excepted), "expired",
-					     features_json(g->arch, to->rules.expired)));
+			 to->failed ? NULL
+				    : json_pack("{s:o, s:o, s:o}", "extra",
+						features_to_json(g->arch, j.extra), "exceptions",
+						features_to_json(g->arch, to->rules.excepted),
+						"expired",
+						features_to_json(g->arch, to->rules.expired)));
 	} else {
 		printf("%-8s%s to %s", verdict, g->name, to->failed ? to->where : to->host.name);
 		if (n && !run->o->explain)

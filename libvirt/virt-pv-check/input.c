@@ -8,25 +8,21 @@
 #include <time.h>
 #include <unistd.h>
 
-char *read_input(const char *path, size_t *length, struct problem *p)
+/* Reads @fd to its end; NULL and a problem. */
+static char *read_all(int fd, const char *path, size_t *length, struct problem *p)
 {
-	bool is_stdin = !strcmp(path, "-");
 	size_t room = 1u << 16, n = 0;
-	char *text = malloc(room);
+	char *text = malloc(room), *more;
 	ssize_t got = 1;
-	int fd;
 
-	fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-	if (fd < 0)
-		wrong(p, "%s: %s", path, strerror(errno));
-	while (fd >= 0 && text && got) {
+	while (text && got && n <= MAX_BYTES) {
 		if (n == room) {
-			char *more = room < 2 * MAX_BYTES ? realloc(text, 2 * room) : NULL;
-
+			more = realloc(text, 2 * room);
 			if (!more)
-				break;
+				free(text);
 			text = more;
 			room *= 2;
+			continue;
 		}
 		got = read(fd, text + n, room - n);
 		if (got > 0)
@@ -34,17 +30,34 @@ char *read_input(const char *path, size_t *length, struct problem *p)
 		else if (got < 0 && errno != EINTR)
 			break;
 	}
-	if (fd >= 0 && got < 0)
+	if (text && !got && n <= MAX_BYTES) {
+		*length = n;
+		return text;
+	}
+	if (!text)
+		wrong(p, "%s: out of memory", path);
+	else if (got < 0)
 		wrong(p, "%s: %s", path, strerror(errno));
-	else if (fd >= 0 && got > 0)
+	else
 		wrong(p, "%s: larger than %zu MiB", path, MAX_BYTES >> 20);
-	if (fd >= 0 && !is_stdin)
-		close(fd);
-	if (!text || fd < 0 || got) {
-		free(text);
+	free(text);
+	return NULL;
+}
+
+char *read_input(const char *path, size_t *length, struct problem *p)
+{
+	bool is_stdin = !strcmp(path, "-");
+	char *text;
+	int fd;
+
+	fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+	if (fd < 0) {
+		wrong(p, "%s: %s", path, strerror(errno));
 		return NULL;
 	}
-	*length = n;
+	text = read_all(fd, path, length, p);
+	if (!is_stdin)
+		close(fd);
 	return text;
 }
 

@@ -47,7 +47,7 @@ static void __attribute__((noreturn)) become(const char *binary, const char *mac
 	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	setrlimit(RLIMIT_CORE, &no_core);
-	if (dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	if (null_fd < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
 	    dup2(null_fd, STDERR_FILENO) < 0)
 		_exit(126);
 	execve(binary, argv, envp);

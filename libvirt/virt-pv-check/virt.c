@@ -161,7 +161,7 @@ int any_host(const char *where, const char *emulator, struct host *host, struct 
 static void ask_monitor(virDomainPtr domain, struct virt_guest *found)
 {
 	const struct arch_table *t = &arch_tables[found->guest.arch];
-	char path[NAME_ROOM], question[NAME_ROOM * 2], *text = NULL;
+	char path[NAME_ROOM] = "", question[NAME_ROOM * 2], *text = NULL;
 	struct problem p;
 	unsigned int i;
 

@@ -94,6 +94,7 @@ uint32_t host_cpu_features(enum arch arch);
 uint32_t feature_bit(enum arch arch, const char *name);
 /* "kvm-a, kvm-b"; "none". */
 void put_features(FILE *out, enum arch arch, uint32_t set);
+json_t *features_to_json(enum arch arch, uint32_t set);
 
 struct offer {
 	uint32_t yes, no;

@@ -59,14 +59,16 @@ static const struct feature arm64_features[] = {
 	 "bit 2 of KVM_REG_ARM_VENDOR_HYP_BMAP_2, which is only a proposal"},
 };
 
-#define TABLE(t) t, sizeof(t) / sizeof(t[0])
+#define LENGTH(t) (sizeof(t) / sizeof((t)[0]))
 
 const struct arch_table arch_tables[ARCHS] = {
-	[ARCH_X86] = {"x86_64", TABLE(x86_features), false, "max-x86_64-cpu", "full", "host"},
+	[ARCH_X86] = {"x86_64", x86_features, LENGTH(x86_features), false, "max-x86_64-cpu", "full",
+		      "host"},
 	/* no "host" CPU; only static expansion */
-	[ARCH_LOONGARCH] = {"loongarch64", TABLE(loongarch_features), true, "max-loongarch-cpu",
-			    "static", "max"},
-	[ARCH_ARM64] = {"aarch64", TABLE(arm64_features), false, "max-arm-cpu", "full", "host"},
+	[ARCH_LOONGARCH] = {"loongarch64", loongarch_features, LENGTH(loongarch_features), true,
+			    "max-loongarch-cpu", "static", "max"},
+	[ARCH_ARM64] = {"aarch64", arm64_features, LENGTH(arm64_features), false, "max-arm-cpu",
+			"full", "host"},
 };
 
 const char *const part_names[PARTS] = {"kernel", "qemu", "libvirt"};
@@ -157,6 +159,19 @@ void put_features(FILE *out, enum arch arch, uint32_t set)
 			comma = ", ";
 		}
 	}
+}
+
+json_t *features_to_json(enum arch arch, uint32_t set)
+{
+	json_t *list = json_array();
+	unsigned int i;
+
+	for (i = 0; arch < ARCHS && i < arch_tables[arch].n; i++) {
+		if (set >> i & 1)
+			json_array_append_new(list,
+					      json_string(arch_tables[arch].features[i].name));
+	}
+	return list;
 }
 
 struct offer offer_of_kernel(enum arch arch, const struct kernel_answer *answer)

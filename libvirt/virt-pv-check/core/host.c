@@ -132,19 +132,6 @@ bool host_from_json(const char *text, size_t length, struct host *host, struct p
 	return good;
 }
 
-static json_t *set_to_json(enum arch arch, uint32_t set)
-{
-	json_t *list = json_array();
-	unsigned int i;
-
-	for (i = 0; i < arch_tables[arch].n; i++) {
-		if (set >> i & 1)
-			json_array_append_new(list,
-					      json_string(arch_tables[arch].features[i].name));
-	}
-	return list;
-}
-
 json_t *host_to_json(const struct host *host)
 {
 	json_t *json = json_pack("{s:s, s:i, s:s, s:s}", "format", FORMAT, "version", 1, "host",
@@ -154,8 +141,8 @@ json_t *host_to_json(const struct host *host)
 	for (part = 0; part < PARTS; part++) {
 		const struct offer *offer = &host->offer[part];
 		json_t *object = json_pack("{s:s, s:o, s:o}", "version", host->about[part], "yes",
-					   set_to_json(host->arch, offer->yes), "no",
-					   set_to_json(host->arch, offer->no));
+					   features_to_json(host->arch, offer->yes), "no",
+					   features_to_json(host->arch, offer->no));
 
 		if (all_features(host->arch) & ~(offer->yes | offer->no))
 			json_object_set_new(object, "unknown", json_string(host->why[part]));

@@ -290,7 +290,8 @@ struct host_rules policy_for(const struct policy *policy, const char *host, enum
 {
 	json_t *groups, *rules, *list;
 	struct host_rules found = {0};
-	uint32_t *sets[] = {&found.require, &found.forbid, &found.ignore}, special = 0;
+	uint32_t *const sets[] = {&found.require, &found.forbid, &found.ignore};
+	uint32_t special = 0;
 	unsigned int pass;
 	size_t i;
 
@@ -303,11 +304,15 @@ struct host_rules policy_for(const struct policy *policy, const char *host, enum
 			json_t *rule = json_array_get(rules, i);
 			uint32_t bit = feature_bit(arch, text_of(rule, "feature"));
 
+			int kind = rule_of(rule);
+
+			if (kind < 0)
+				continue;
 			if (!pass && is_about(groups, rule, host)) {
-				*sets[rule_of(rule)] |= bit;
+				*sets[kind] |= bit;
 				special |= bit;
 			} else if (pass && !json_object_get(rule, "groups")) {
-				*sets[rule_of(rule)] |= bit & ~special;
+				*sets[kind] |= bit & ~special;
 			}
 		}
 	}

@@ -56,6 +56,7 @@ domain() {
 		<domain type='${TYPE:-kvm}'>
 		  <name>guest1</name>
 		  <uuid>$uuid</uuid>
+		  <memory unit='MiB'>64</memory>
 		  <vcpu placement='static'>4</vcpu>
 		  <os><type arch='${ARCH:-x86_64}' machine='pc'>hvm</type></os>
 		  ${2-}

@@ -112,7 +112,9 @@ static int check(const struct options *o, const char *name, const char *operatio
 	host_init(&host, host_name, uname(&uts) ? ARCHS : arch_by_name(uts.machine));
 	if (guest.arch < ARCHS && guest.kvm && guest.arch == host.arch) {
 		ask_kernel(&host);
-		if (guest.emulator[0])
+		if (!prepare) /* that takes most of the time, and prepare follows */
+			host.offer[PART_QEMU].yes = all_features(guest.arch);
+		else if (guest.emulator[0])
 			ask_qemu(&host, guest.emulator, o->timeout_s);
 		else
 			snprintf(host.why[PART_QEMU], TEXT_ROOM,

@@ -168,13 +168,13 @@ static void add_unknown(struct reason *r, const struct list *list, unsigned int 
 			 "is not understood",
 			 name);
 		snprintf(r->remedy, sizeof(r->remedy), "say it once, in the guest's CPU XML");
-	} else if (list->j->unsure & bit) {
+	} else if (list->j->unsure & bit && offer->no & bit) {
 		snprintf(r->text, sizeof(r->text),
-			 "%s: unknown whether the guest uses it (CPU mode %s), and %s of %s %s",
-			 name, mode_names[list->guest->mode], what, host,
-			 offer->no & bit ? "does not offer it" : "may not offer it");
+			 "%s: unknown whether the guest uses it (CPU mode %s), and %s of %s does "
+			 "not offer it",
+			 name, mode_names[list->guest->mode], what, host);
 		snprintf(r->remedy, sizeof(r->remedy),
-			 "name the host it runs on (--from), or put a level into the policy");
+			 "put a level into the policy, or say where it runs (migrate --from)");
 	} else {
 		snprintf(r->text, sizeof(r->text), "%s: unknown whether %s of %s %s: %s", name,
 			 what, host, part == PART_LIBVIRT ? "knows this name" : "offers it",
@@ -243,8 +243,10 @@ size_t judgement_reasons(const struct judgement *j, const struct guest *guest,
 		add(&list, j->lacks[part], false, KIND_PART, part);
 	add(&list, j->forbidden, false, KIND_FORBIDDEN, 0);
 	add(&list, j->required, false, KIND_REQUIRED, 0);
+	for (part = 0; part < PARTS; part++) /* first what is certainly in use */
+		add(&list, j->unknown[part] & ~j->unsure, true, KIND_PART, part);
 	for (part = 0; part < PARTS; part++)
-		add(&list, j->unknown[part], true, KIND_PART, part);
+		add(&list, j->unknown[part] & j->unsure, true, KIND_PART, part);
 	add(&list, j->forbidden_unsure, true, KIND_FORBIDDEN, 0);
 	add(&list, j->required_unsure, true, KIND_REQUIRED, 0);
 	return list.n;

@@ -52,7 +52,7 @@ is "$status" 0 "a host-passthrough guest does not use what its host does not off
 m --to no-kernel.json ./pass.xml
 like "$status $out" '^3 unknown .*unknown whether the guest uses it' "a host-passthrough guest of a host that is not known"
 m --explain --to no-kernel.json ./pass.xml
-like "$out" 'remedy: name the host it runs on \(--from\), or put a level into the policy' "--explain says what to do"
+like "$out" 'remedy: put a level into the policy, or say where it runs \(migrate --from\)' "--explain says what to do"
 m --explain --to good.json ./plain.xml
 like "$out" 'offered there beyond that: .*kvm-pv-tlb-flush' "what is extra there is only reported"
 m --format json --to no-kernel.json --to good.json ./need.xml

@@ -115,32 +115,32 @@ hook "x86_64:$x86_all" migrate < <(ARCH=ppc64le domain "$need")
 like "$status $err" "^3 .*architecture ppc64le is not known" "a guest of an architecture that is not known"
 
 fake_qemu "qemu-old" "${x86_names/kvm-pv-tlb-flush/}" "$x86_on"
-hook "x86_64:$x86_all" migrate < <(EMULATOR=$TMP/qemu-old domain "$need")
+arrives "x86_64:$x86_all" < <(EMULATOR=$TMP/qemu-old domain "$need")
 like "$status $err" "^1 .*kvm-pv-tlb-flush: QEMU of $me \(10.0.3\) does not offer it" "QEMU lacks it"
-hook "x86_64:$x86_all" migrate < <(EMULATOR=$TMP/qemu-old domain "$(feature kvm-pv-tlb-flush disable)")
+arrives "x86_64:$x86_all" < <(EMULATOR=$TMP/qemu-old domain "$(feature kvm-pv-tlb-flush disable)")
 like "$status $err" "^1 .*does not have this property, which the guest sets" "QEMU does not know what the guest switches off"
 fake_qemu "qemu-mask" "$x86_names" "${x86_on/kvm-pv-tlb-flush/}"
-hook "x86_64:$x86_all" migrate < <(EMULATOR=$TMP/qemu-mask domain "$need")
+arrives "x86_64:$x86_all" < <(EMULATOR=$TMP/qemu-mask domain "$need")
 like "$status $err" "^1 .*QEMU of" "QEMU has it, the kernel has it, but QEMU does not set it"
-hook "x86_64:$x86_all" migrate < <(EMULATOR=/nowhere/qemu domain "$need")
+arrives "x86_64:$x86_all" < <(EMULATOR=/nowhere/qemu domain "$need")
 like "$status $err" "^3 .*/nowhere/qemu: it cannot be run" "no such QEMU: unknown"
-hook "x86_64:$x86_all" migrate < <(EMULATOR=qemu domain "$need")
+arrives "x86_64:$x86_all" < <(EMULATOR=qemu domain "$need")
 like "$status $err" "^3 .*no path of a QEMU binary" "an emulator that is no path"
 printf '#!/bin/sh\nexec cat /dev/urandom\n' >qemu-noise
 printf '#!/bin/sh\nexit 1\n' >qemu-dies
 printf '#!/bin/sh\nexec sleep 60\n' >qemu-hangs
 printf '#!/bin/sh\nid >%s/id\n' "$TMP" >qemu-id
 chmod 755 qemu-*
-hook "x86_64:$x86_all" migrate < <(EMULATOR=$TMP/qemu-noise domain "$need")
+arrives "x86_64:$x86_all" < <(EMULATOR=$TMP/qemu-noise domain "$need")
 like "$status $lines" '^3 1' "a QEMU that makes noise"
-hook "x86_64:$x86_all" migrate < <(EMULATOR=$TMP/qemu-dies domain "$need")
+arrives "x86_64:$x86_all" < <(EMULATOR=$TMP/qemu-dies domain "$need")
 like "$status $err" '^3 .*it did not greet as QMP does' "a QEMU that dies"
-hook "x86_64:$x86_all" migrate --timeout 0.5 < <(EMULATOR=$TMP/qemu-hangs domain "$need")
+arrives "x86_64:$x86_all" --timeout 0.5 < <(EMULATOR=$TMP/qemu-hangs domain "$need")
 like "$status $lines $err" '^[35] 1 ' "a QEMU that hangs: refused in time"
 is "$(pgrep -fc "$TMP/qemu-hangs")" 0 "and nothing of it is left"
 if [ "$(id -u)" -eq 0 ]; then
 	touch id && chown 65534 id
-	hook "x86_64:$x86_all" migrate < <(EMULATOR=$TMP/qemu-id domain "$need")
+	arrives "x86_64:$x86_all" < <(EMULATOR=$TMP/qemu-id domain "$need")
 	like "$(cat id)" '^uid=65534\([a-z]*\) gid=65534' "QEMU is asked without privileges"
 else
 	skip "QEMU is asked without privileges" "not root"

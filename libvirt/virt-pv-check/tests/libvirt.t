@@ -25,6 +25,7 @@ daemon=$!
 socket=$TMP/run/libvirt/libvirt-sock
 uri="qemu+unix:///session?socket=$socket"
 virsh() { command virsh -q -c "$uri" "$@"; }
+# shellcheck disable=SC2317 # called by the trap
 finish() {
 	virsh destroy guest1 >/dev/null 2>&1
 	kill "$daemon" 2>/dev/null

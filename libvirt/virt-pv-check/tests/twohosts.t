@@ -46,6 +46,7 @@ start() {
 }
 uri() { echo "qemu+unix:///system?socket=$TMP/$1/libvirt-sock"; }
 virsh() { LC_ALL=C command virsh -q -c "$(uri "$1")" "${@:2}"; }
+# shellcheck disable=SC2317 # called by the trap
 finish() {
 	virsh alpha destroy guest1
 	virsh beta destroy guest1

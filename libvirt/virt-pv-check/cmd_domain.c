@@ -34,12 +34,16 @@ static void put_why(char *out, size_t room, const struct virt_guest *found, cons
 		    uint32_t bit, const char *active)
 {
 	const struct guest *g = &found->guest;
-	struct offer offer = host_offer(host), live = guest_live(g, host);
+	bool same = g->arch == host->arch;
+	struct offer offer = same ? host_offer(host) : (struct offer){0};
+	struct offer live = guest_live(g, same ? host : NULL);
 
 	out[0] = '\0';
-	if (live.yes & bit && offer.no & bit)
+	if ((g->on | g->optional) & g->seen.no & bit)
+		snprintf(out, room, "requested, but the running QEMU has it off");
+	else if (live.yes & bit && offer.no & bit)
 		snprintf(out, room, "requested, but this host does not offer it");
-	else if (live.no & bit && !((g->off | g->seen.no) & bit) && offer.yes & bit)
+	else if (live.no & bit && !(g->off & bit) && offer.yes & bit)
 		snprintf(out, room,
 			 g->kvm ? g->hidden ? "the guest is not told that it runs on KVM"
 					    : "nothing asks for it"
@@ -48,6 +52,8 @@ static void put_why(char *out, size_t room, const struct virt_guest *found, cons
 		snprintf(out, room, "%s",
 			 found->active.yes | found->active.no ? "the guest's log does not say"
 							      : found->no_agent);
+	else if (!found->running)
+		snprintf(out, room, "it does not run");
 	else if (live.yes & bit && !strcmp(active, "no"))
 		snprintf(out, room, "the guest's kernel did not take it up");
 }
@@ -100,9 +106,9 @@ int cmd_domain(const struct options *o, int argc, char **argv)
 		uint32_t bit = UINT32_C(1) << i;
 		struct offer live =
 			guest_live(&found.guest, found.guest.arch == host.arch ? &host : NULL);
-		const char *active = !found.running			 ? "no"
-				     : live.no & bit && !found.guest.kvm ? "no"
-									 : word(found.active, bit);
+		/* what its vCPUs do not have is not active */
+		const char *active =
+			!found.running || live.no & bit ? "no" : word(found.active, bit);
 		char why[TEXT_ROOM];
 
 		put_why(why, sizeof(why), &found, &host, bit, active);

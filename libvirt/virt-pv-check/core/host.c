@@ -110,7 +110,8 @@ static bool take_host(struct host *host, json_t *json, struct problem *p)
 		return false;
 	if (!name || !is_name(name))
 		return wrong(p, "host: not a name on one line");
-	if (!arch || arch_by_name(arch) == ARCHS)
+	if (!arch || arch_by_name(arch) == ARCHS ||
+	    strcmp(arch, arch_tables[arch_by_name(arch)].name) != 0)
 		return wrong(p, "arch: none of x86_64, loongarch64, aarch64");
 	host_init(host, name, arch_by_name(arch));
 	for (part = 0; part < PARTS; part++) {

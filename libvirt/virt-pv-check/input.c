@@ -30,7 +30,7 @@ static char *read_all(int fd, const char *path, size_t *length, struct problem *
 		else if (got < 0 && errno != EINTR)
 			break;
 	}
-	if (text && !got && n <= MAX_BYTES) {
+	if (text && !got) {
 		*length = n;
 		return text;
 	}

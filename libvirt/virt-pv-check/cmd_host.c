@@ -132,10 +132,9 @@ int cmd_host(const struct options *o, int argc, char **argv)
 	} else {
 		put_table(&host, &rules);
 	}
-	/* what no kernel and no policy is asked for is not missing knowledge */
-	asked = all_features(host.arch) & ~rules.ignore;
-	if (host.arch == ARCH_ARM64)
-		asked &= ~feature_bit(host.arch, "kvm-pv-vcpu-state") | rules.require;
+	/* what nothing brings along, and no policy asks for, may stay unknown */
+	asked = (default_features(host.arch) | host_cpu_features(host.arch) | rules.require) &
+		~rules.ignore;
 	for (part = 0; part < PARTS; part++)
 		unknown |= asked & ~(host.offer[part].yes | host.offer[part].no);
 	code = unknown ? EXIT_UNKNOWN : EXIT_ALLOWED;

@@ -55,7 +55,7 @@ static const struct feature loongarch_features[] = {
 static const struct feature arm64_features[] = {
 	{"kvm-steal-time", NULL, PROBE_CAP, KVM_CAP_STEAL_TIME_NR, true, true,
 	 "KVM capability 187 (KVM_CAP_STEAL_TIME)"},
-	{"kvm-pv-vcpu-state", NULL, PROBE_PROPOSED, 2, false, true,
+	{"kvm-pv-vcpu-state", NULL, PROBE_PROPOSED, 2, false, false,
 	 "bit 2 of KVM_REG_ARM_VENDOR_HYP_BMAP_2, which is only a proposal"},
 };
 

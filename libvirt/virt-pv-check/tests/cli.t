@@ -158,6 +158,21 @@ for text in '' '[]' '{}' '{"format": "virt-pv-check policy", "version": 2}' '{"f
 	is "$status $(grep -c . <<<"$err")" "4 1" "policy: not one: $text"
 done
 
+# The schema and the completion say what the program takes
+schema=$top/docs/virt-pv-check/policy.schema.json
+rules=$(jq -c '[.definitions.feature.enum[] | {feature: ., rule: "ignore"}]' "$schema")
+policy ", \"rules\": $rules, \"level\": $(jq -c '.properties.level.properties | map_values(.items.enum)' "$schema")"
+p --to good.json ./need.xml
+is "$status" 0 "policy: every feature of the schema is taken"
+is "$(jq -r '.properties.level.properties.x86_64.items.enum | join(" ")' "$schema")" "$x86_names" "policy: the schema has those of x86"
+is "$(jq -r '.properties.level.properties.loongarch64.items.enum | join(" ")' "$schema")" "$loong_names" "policy: the schema has those of LoongArch"
+# shellcheck source=SCRIPTDIR/../virt-pv-check.bash
+. "$here/../virt-pv-check.bash"
+complete_words() { COMP_WORDS=(virt-pv-check "$@") COMP_CWORD=$# && _virt_pv_check && echo "${COMPREPLY[*]}"; }
+is "$(complete_words "")" "$("$check" --help | sed -n 's/^  virt-pv-check \([a-z]*\) .*/\1/p' | xargs) --help" "completion: the commands"
+is "$(complete_words migrate --fr)" "--from" "completion: an option"
+is "$(complete_words host --format j)" "json" "completion: a word"
+
 # Fleet
 run "$check" fleet good.json no-kernel.json no-libvirt.json
 is "$status" 0 "fleet"

@@ -193,6 +193,8 @@ ARCH=aarch64
 fake_qemu qemu "kvm-steal-time" "kvm-steal-time"
 arrives aarch64:1 < <(domain "$(feature kvm-steal-time require)")
 is "$status $err" "0 " "arm64: steal time"
+arrives aarch64:1 < <(domain "<cpu mode='host-passthrough'/>")
+is "$status $err" "0 " "arm64: what was only proposed comes with no CPU"
 arrives aarch64:0 < <(domain "$(feature kvm-steal-time require)")
 like "$status $err" '^1 .*KVM_CAP_STEAL_TIME' "arm64: no steal time"
 arrives aarch64:1 < <(domain "$(feature kvm-pv-vcpu-state require)")

@@ -32,12 +32,23 @@ static const char *text_of(json_t *object, const char *key)
 	return json_string_value(json_object_get(object, key));
 }
 
-static bool in_list(json_t *list, const char *name)
+/* Some ask for the name of a host and get the short one: it is as good, unless both have a domain.
+ */
+static bool same_host(const char *a, const char *b)
+{
+	size_t short_a = strcspn(a, "."), short_b = strcspn(b, ".");
+
+	if (a[short_a] && b[short_b])
+		return !strcmp(a, b);
+	return short_a == short_b && !strncmp(a, b, short_a);
+}
+
+static bool has_host(json_t *list, const char *name)
 {
 	size_t i;
 
 	for (i = 0; i < json_array_size(list); i++) {
-		if (!strcmp(json_string_value(json_array_get(list, i)), name))
+		if (same_host(json_string_value(json_array_get(list, i)), name))
 			return true;
 	}
 	return false;
@@ -127,7 +138,7 @@ static bool overlap(json_t *groups, json_t *a, json_t *b)
 				json_object_get(groups, json_string_value(json_array_get(in_b, j)));
 
 			for (k = 0; k < json_array_size(hosts); k++) {
-				if (in_list(others, json_string_value(json_array_get(hosts, k))))
+				if (has_host(others, json_string_value(json_array_get(hosts, k))))
 					return true;
 			}
 		}
@@ -278,8 +289,8 @@ static bool is_about(json_t *groups, json_t *rule, const char *host)
 	size_t i;
 
 	for (i = 0; i < json_array_size(in); i++) {
-		if (in_list(json_object_get(groups, json_string_value(json_array_get(in, i))),
-			    host))
+		if (has_host(json_object_get(groups, json_string_value(json_array_get(in, i))),
+			     host))
 			return true;
 	}
 	return false;
@@ -321,7 +332,7 @@ struct host_rules policy_for(const struct policy *policy, const char *host, enum
 		json_t *object = json_array_get(list, i);
 		long until = 0;
 
-		if (strcmp(text_of(object, "host"), host) != 0 ||
+		if (!same_host(text_of(object, "host"), host) ||
 		    !parse_date(text_of(object, "until"), &until))
 			continue;
 		if (today <= until)

@@ -123,6 +123,15 @@ policy ', "groups": {"new": ["good"], "old": ["no-kernel"]}, "rules": [
 	{"feature": "kvm-pv-tlb-flush", "rule": "require", "groups": ["old"]}]'
 p --to no-kernel.json ./plain.xml
 is "$status" 1 "a rule of a group goes before one for all"
+policy ', "groups": {"old": ["no-kernel.example.org"]}, "rules": [
+	{"feature": "kvm-pv-tlb-flush", "rule": "require", "groups": ["old"]}]'
+p --to no-kernel.json ./plain.xml
+is "$status" 1 "the short name of a host is as good as the long one"
+policy ', "groups": {"old": ["no-kernel.example.org"]}, "rules": [
+	{"feature": "kvm-pv-tlb-flush", "rule": "require", "groups": ["old"]}]'
+jq '.host = "no-kernel.example.com"' no-kernel.json >other.json
+p --to other.json ./plain.xml
+is "$status" 0 "but not that of another domain"
 over_on() { policy ", \"exceptions\": [{\"feature\": \"kvm-pv-tlb-flush\", \"host\": \"no-kernel\", \"until\": \"$1\"}]"; }
 over_on "$(date -u +%F)"
 p --explain --to no-kernel.json ./need.xml

@@ -85,6 +85,6 @@ clean: lab-stop ## remove build/ (results too); the cache of downloads and image
 help: ## this text
 	@awk 'BEGIN { FS = ":.*## " } \
 	  /^##@ / { printf "\n%s\n", substr($$0, 5) } \
-	  /^[a-z-]+( [a-z-]+)*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	  /^[a-z-]+( [a-z-]+)*:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo
 	@echo "Cache: \$$PV_CACHE (~/.cache/pv-tlb-flush). Debian mirror: \$$PV_MIRROR, or the one apt uses."

@@ -37,8 +37,9 @@ build/fuzz/bin/%: $(VPC)/tests/fuzz.c $(VPC_CORE) $(VPC_HEADERS) $(VPC)/build.mk
 
 VPC_TESTED = build/$1/bin/virt-pv-check build/$1/bin/virt-pv-check-unit build/$1/bin/virt-pv-check-kernel.so
 
+##@ virt-pv-check: will this guest survive the move?
 .PHONY: virt-pv-check check-programs check-test check-fuzz check-scale check-install
-virt-pv-check: build/native/bin/virt-pv-check ## the checker: will this guest survive the move?
+virt-pv-check: build/native/bin/virt-pv-check ## the checker (libvirt/virt-pv-check)
 check-programs: $(call VPC_TESTED,native) $(call VPC_TESTED,asan) $(VPC_FUZZERS:%=build/fuzz/bin/%)
 check-test: check-programs ## its tests, plain and sanitized, and a few seconds of fuzzing
 	.ci/tests check

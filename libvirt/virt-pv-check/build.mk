@@ -11,7 +11,6 @@ VPC_SANITIZE := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -f
 VPC_FUZZERS := domain host capabilities policy qmp agent
 FUZZ_SECONDS ?= 600
 PREFIX ?= /usr/local
-SYSCONFDIR ?= /etc
 
 build/native/bin/virt-pv-check: $(VPC_SOURCES) $(VPC_HEADERS) $(VPC)/build.mk
 	@mkdir -p $(@D)
@@ -47,9 +46,10 @@ check-fuzz: $(VPC_FUZZERS:%=build/fuzz/bin/%) ## fuzz each of its parsers for FU
 	$(VPC)/tests/fuzz $(FUZZ_SECONDS)
 check-scale: build/native/bin/virt-pv-check ## its benchmark: 10,000 domains x 1,000 hosts
 	$(VPC)/tests/scale
-check-install: build/native/bin/virt-pv-check ## install it: PREFIX (/usr/local), SYSCONFDIR (/etc), DESTDIR; not the hook
+check-install: build/native/bin/virt-pv-check ## install it: PREFIX (/usr/local), DESTDIR; the hook is not switched on
 	install -D $< $(DESTDIR)$(PREFIX)/bin/virt-pv-check
 	install -D -m 644 $(VPC)/virt-pv-check.1 $(DESTDIR)$(PREFIX)/share/man/man1/virt-pv-check.1
 	install -D -m 644 $(VPC)/virt-pv-check.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/virt-pv-check
 	install -D -m 644 docs/virt-pv-check/policy.schema.json $(DESTDIR)$(PREFIX)/share/virt-pv-check/policy.schema.json
 	install -D -m 644 docs/virt-pv-check/host.schema.json $(DESTDIR)$(PREFIX)/share/virt-pv-check/host.schema.json
+	install -D $(VPC)/50-virt-pv-check $(DESTDIR)$(PREFIX)/share/virt-pv-check/50-virt-pv-check

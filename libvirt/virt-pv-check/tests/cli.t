@@ -280,6 +280,9 @@ like "$status $err" '^4 .*named twice' "a feature named twice"
 sed "s/mode='custom'/mode='host'/" need.xml >hostile.xml
 m --to good.json ./hostile.xml
 like "$status $err" '^4 .*unknown CPU mode' "a CPU mode that is none"
+# shellcheck disable=SC2016 # for that shell
+run timeout 20 bash -c 'ulimit -v 4000000; exec "$0" migrate --to good.json /dev/zero' "$check"
+[[ $PV_BIN == */asan/* ]] || is "$status $err" "4 virt-pv-check: /dev/zero: larger than 4 MiB" "input without an end is not read to its end"
 bad_host() {
 	echo "$2" >hostile.json
 	m --to hostile.json ./need.xml

@@ -185,6 +185,29 @@ static void take_host_model(struct host *host, const xmlNode *caps, bool kvm)
 	}
 }
 
+/*
+ * <enum name='explicitFeature'> of a libvirt with our series: what CPU XML may name on this host.
+ * It is there only if QEMU has found it in KVM.
+ */
+static void take_explicit_features(struct host *host, const xmlNode *caps)
+{
+	const xmlNode *list, *value;
+	char text[NAME_ROOM];
+	unsigned int part;
+
+	for (list = xml_child(xml_child(caps, "cpu"), "enum"); list;
+	     list = xml_next(list, "enum")) {
+		if (!xml_attr(list, "name", text, sizeof(text)) ||
+		    strcmp(text, "explicitFeature") != 0)
+			continue;
+		for (value = xml_child(list, "value"); value; value = xml_next(value, "value")) {
+			xml_text(value, text, sizeof(text));
+			for (part = 0; part < PARTS; part++)
+				host->offer[part].yes |= feature_bit(host->arch, text);
+		}
+	}
+}
+
 static bool take_capabilities(struct host *host, const xmlNode *top, struct problem *p)
 {
 	bool domcaps = !strcmp((const char *)top->name, "domainCapabilities");
@@ -216,6 +239,8 @@ static bool take_capabilities(struct host *host, const xmlNode *top, struct prob
 		return wrong(p, "<path> is no path on one line");
 	xml_text(xml_child(top, "domain"), text, sizeof(text));
 	take_host_model(host, top, !strcmp(text, "kvm"));
+	if (!strcmp(text, "kvm"))
+		take_explicit_features(host, top);
 	return true;
 }
 

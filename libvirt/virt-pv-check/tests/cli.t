@@ -224,6 +224,21 @@ is "$(jq -r '.[0].verdict + " " + ([.[0].reasons[].feature] | unique | join(",")
 sed 's/<domain>kvm/<domain>qemu/' domcaps.xml >tcg.xml
 m --format json --to tcg.xml ./need.xml
 like "$(jq -r '.[0].reasons[].text' <<<"$out")" 'kvm-pv-tlb-flush: unknown whether the kernel' "those of an emulator say nothing of KVM"
+# A libvirt with our series lists what CPU XML may name, and keeps it out of host-model.
+{
+	echo "<domainCapabilities><path>/usr/bin/qemu-system-x86_64</path><domain>kvm</domain><arch>x86_64</arch><cpu>"
+	echo "<enum name='other'><value>kvm-pv-unhalt</value></enum><enum name='explicitFeature'>"
+	printf '<value>%s</value>' kvmclock kvmclock-stable-bit kvm-nopiodelay kvm-asyncpf kvm-steal-time kvm-pv-eoi kvm-pv-tlb-flush
+	echo "</enum></cpu></domainCapabilities>"
+} >explicit.xml
+m --to explicit.xml ./need.xml
+is "$status" 0 "domain capabilities: explicitFeature names what is offered"
+sed 's/<domain>kvm/<domain>qemu/' explicit.xml >tcg.xml
+m --to tcg.xml ./need.xml
+is "$status" 3 "... but not by an emulator"
+sed "s/explicitFeature/implicitFeature/" explicit.xml >other.xml
+m --to other.xml ./need.xml
+is "$status" 3 "... nor does another list"
 echo "<capabilities><host><cpu><arch>x86_64</arch></cpu></host></capabilities>" >caps.xml
 m --to caps.xml ./need.xml
 is "$status" 3 "capabilities alone: unknown"

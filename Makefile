@@ -22,7 +22,7 @@ bench: setup programs ## the main job: PV TLB flush off and on, on the emulated 
 	bench/run $(PROFILE) $(RESUME)
 
 .PHONY: test
-test: setup-test ## every test; ends with "N passed, N failed, N skipped"
+test: setup-test setup-patches ## every test; ends with "N passed, N failed, N skipped"
 	.ci/tests
 
 .PHONY: ssh-guest-test
@@ -51,13 +51,17 @@ lab-image: setup ## only build its disk image
 
 ##@ Patches (docs/patch-queue.md)
 COMPONENTS := kernel qemu libvirt
-.PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-docs
+.PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-test patches-docs libvirt-test
 kernel-tree qemu-tree libvirt-tree: %-tree: setup-patches ## a git tree, build/tree/..., with every patch
 	kernel-patches/pv-queue tree $*
 kernel-refresh qemu-refresh libvirt-refresh: %-refresh: ## write that tree's patches back into the queue
 	kernel-patches/pv-queue refresh $*
 patches-check: setup-patches ## headers, application to all releases, style, each prefix compiles
 	kernel-patches/pv-queue check $(COMPONENTS)
+patches-test: setup-patches ## QEMU's and libvirt's own tests, with the patches
+	kernel-patches/pv-queue test qemu libvirt
+libvirt-test: setup-test programs ## the CPU feature in libvirt on the x86 lab: all modes, migrations, refusals (half an hour)
+	libvirt/tests/lab.t
 patches-docs: ## docs/patches.md, out of the patches
 	kernel-patches/pv-queue docs >docs/patches.md.new
 	mv docs/patches.md.new docs/patches.md

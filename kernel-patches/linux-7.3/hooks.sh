@@ -35,3 +35,5 @@ style() {
 	git -C "$tree" format-patch -q -o "$tmp/style" base..HEAD &&
 		"$tree/scripts/checkpatch.pl" --root="$tree" --no-tree --strict --no-color --quiet "$tmp/style"/*.patch
 }
+
+unit_tests() { echo "nothing yet: definitions only"; }

@@ -91,3 +91,9 @@ style() {
 	git -C "$tree" format-patch -q -o "$tmp/style" base..HEAD &&
 		(cd "$tree" && scripts/checkpatch.pl --no-color --quiet "$tmp/style"/*.patch)
 }
+
+# The qtests need no KVM; what does is tests/functional/test_loongarch64_kvm_pv.py, on a LoongArch host.
+unit_tests() {
+	prepare && ninja -C "$build" -j2 qemu-system-loongarch64 tests/qtest/loongarch-pv-features-test &&
+		(cd "$build" && QTEST_QEMU_BINARY=./qemu-system-loongarch64 tests/qtest/loongarch-pv-features-test)
+}

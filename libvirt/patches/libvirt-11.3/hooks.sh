@@ -35,3 +35,5 @@ style() {
 	git -C "$tree" reset -q
 	return $status
 }
+
+unit_tests() { prepare && ninja -C "$build" -j2 && meson test -C "$build" --no-rebuild --no-suite syntax-check --print-errorlogs; }

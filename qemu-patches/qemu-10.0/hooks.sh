@@ -19,7 +19,7 @@ stub_firmware() {
 	grep -qxF 'pc-bios/edk2-*.bz2' "$tree/.git/info/exclude" || echo 'pc-bios/edk2-*.bz2' >>"$tree/.git/info/exclude"
 	while read -r name; do
 		[ -e "$tree/pc-bios/$name.bz2" ] || bzip2 </dev/null >"$tree/pc-bios/$name.bz2"
-	done < <(sed -n "s/^ *'\(edk2-[a-z0-9-]*\.fd\)',$/\1/p" "$tree/pc-bios/meson.build")
+	done < <(sed -n "s/^ *'\(edk2-[a-z0-9_-]*\.fd\)',$/\1/p" "$tree/pc-bios/meson.build")
 }
 
 # wrappers FOLDER SYSROOT: a cross toolchain out of clang-19 and the sysroot.

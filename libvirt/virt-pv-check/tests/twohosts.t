@@ -41,6 +41,8 @@ start() {
 		mount --bind "$1/passwd" /etc/passwd
 		mount --bind "$1/group" /etc/group
 		hostname "$2"
+		# machined is one for both, and would not take a second guest of that name
+		export DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nowhere
 		exec libvirtd --pid-file "$1/pid"' - "$dir" "$1" >"$dir/out" 2>&1 &
 	pids+=($!)
 }

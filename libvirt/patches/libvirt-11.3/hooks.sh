@@ -11,7 +11,7 @@ prepare() {
 	local ccache=''
 	! command -v ccache >/dev/null || ccache='ccache '
 	rm -rf "$build"
-	CC="${ccache}cc" meson setup "$build" "$tree" --auto-features=disabled -Ddriver_qemu=enabled -Ddriver_remote=enabled \
+	CC="${ccache}cc" meson setup "$build" "$tree" --buildtype=debug --auto-features=disabled -Ddriver_qemu=enabled -Ddriver_remote=enabled \
 		-Ddriver_libvirtd=enabled -Ddriver_test=enabled -Djson_c=enabled -Dlibnl=enabled -Dtests=enabled \
 		-Ddocs=disabled -Dexpensive_tests=disabled -Dinit_script=none -Drpath=enabled
 }

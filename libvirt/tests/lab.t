@@ -24,13 +24,13 @@ tar -cf - -C libvirt/tests matrix.py -C "$TMP" shim.so -C "$top/build/x86_64/gue
 	"$lab" ssh "rm -rf $dir && mkdir -p $dir && tar -xf - --no-same-owner -C $dir && chmod -R a+rX $dir"
 ok $? "... and takes the test"
 "$lab" ssh "python3 $dir/matrix.py --shim $dir/shim.so --kernel $dir/vmlinuz --initrd $dir/initramfs.cpio.gz --memory 256 \
-	--append 'console=ttyS0 quiet panic=-1 pvb.watch=1' --json $dir/matrix.json $(printf '%q ' ${only:+--only "$only"})" </dev/null \
+	--append 'console=ttyS0 quiet panic=-1 pvb.watch=1' --json $dir/matrix.json ${only:+--only $(printf %q "$only")}" </dev/null \
 	>"$TMP/out" 2>&1
 status=$?
 "$lab" ssh cat $dir/matrix.json >"$TMP/matrix.json" 2>/dev/null
-cases=$(jq '.rows | length' "$TMP/matrix.json" 2>/dev/null || echo 0)
-[ "$cases" -gt 0 ]
-ok $? "the cases are run: $cases"
+cases=$(jq '.rows | length' "$TMP/matrix.json" 2>/dev/null)
+[ "${cases:-0}" -gt 0 ]
+ok $? "the cases are run: ${cases:-none}"
 while read -r bad text; do
 	ok "$bad" "$text"
 done < <(jq -r '.rows[] | "\(if .ok then 0 else 1 end) \(.part): \(.case): \(.got)"' "$TMP/matrix.json")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * SIMULATION of a host kernel whose KVM does not offer PV TLB flush: preloaded into QEMU, it clears the bit in
- * what KVM_GET_SUPPORTED_CPUID reports. No kernel in use lacks the bit on x86.
+ * SIMULATION of a host kernel whose KVM does not offer PV TLB flush: preloaded into QEMU, it clears
+ * the bit in what KVM_GET_SUPPORTED_CPUID reports. No kernel in use lacks the bit on x86.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -62,6 +62,7 @@ patches-test: setup-patches ## QEMU's and libvirt's own tests, with the patches
 	kernel-patches/pv-queue test qemu libvirt
 libvirt-test: setup-test programs ## the CPU feature in libvirt on the x86 lab: all modes, migrations, refusals (half an hour)
 	libvirt/tests/lab.t
+	cp build/libvirt-matrix.md docs/
 patches-docs: ## docs/patches.md, out of the patches
 	kernel-patches/pv-queue docs >docs/patches.md.new
 	mv docs/patches.md.new docs/patches.md

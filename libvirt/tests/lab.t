@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The CPU feature in libvirt, end to end on the emulated x86 host: matrix.py there, each of its cases a test.
 #
-#   lab.t            all cases (half an hour); writes docs/libvirt-matrix.md if they are as expected
-#   lab.t REGEX      those that match
+#   lab.t [REGEX]    all cases (half an hour), or those that match; a table of them goes to build/libvirt-matrix.md
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 export PV_BIN=${PV_BIN:-$top/build/native/bin}
 # shellcheck source=bench/common/tap.sh
@@ -37,17 +36,18 @@ done < <(jq -r '.rows[] | "\(if .ok then 0 else 1 end) \(.part): \(.case): \(.go
 [ $status -eq 0 ] || diag "$(grep -vE '^ok ' "$TMP/out" | tail -n 40)"
 "$lab" stop
 
-if [ $_failed -eq 0 ] && [ -z "$only" ]; then
+if [ $_failed -eq 0 ]; then
 	{
 		echo '<!-- SPDX-License-Identifier: GPL-2.0-only -->'
 		echo "# kvm-pv-tlb-flush in libvirt, on the emulated x86 host"
 		echo
-		echo "Written by \`make libvirt-test\`. \"new\" hosts run our libvirt, \"old\" ones Debian's; each is a session daemon of its own on the"
-		echo 'lab host. Seen in the live XML (xml), in QEMU (qemu) and by the guest itself (guest). Lacking kernels and QEMUs are simulations.'
+		echo "Written by \`make libvirt-test\`${only:+ (a run of the cases that match \`$only\`)}. \"new\" hosts run our libvirt, \"old\" ones"
+		echo "Debian's; each is a session daemon of its own on the lab host. Seen in the live XML (xml), in QEMU (qemu) and by the guest itself"
+		echo '(guest). Lacking kernels and QEMUs are simulations.'
 		echo
 		echo '| | case | seen |'
 		echo '|---|---|---|'
 		jq -r '.rows[] | "| \(.part) | \(.case) | \(.got) |"' "$TMP/matrix.json"
-	} >docs/libvirt-matrix.md
+	} >build/libvirt-matrix.md
 fi
 done_testing

@@ -198,7 +198,7 @@ class Run:
 
     def wait_guest(self, name, want=None):
         """Waits until the guest ticks (and says what it is expected to say); gives its view."""
-        end = time.time() + self.slow * 120
+        end = time.time() + self.slow * 60
         before = guest_ticks(self.console(name))
         view = None
         while time.time() < end:
@@ -254,13 +254,17 @@ class Run:
     def case(self, part, case, expected, fn):
         if self.args.only and not re.search(self.args.only, f"{part} {case}"):
             return
-        detail = ""
-        try:
-            got, detail = fn()
-        except Error as e:
-            got, detail = "error", str(e)
-        except subprocess.TimeoutExpired as e:
-            got, detail = "timeout", str(e)
+        for left in (2, 1, 0):
+            try:
+                got, detail = fn()
+            except Error as e:
+                got, detail = "error", str(e)
+            except subprocess.TimeoutExpired as e:
+                got, detail = "timeout", str(e)
+            # Nested guests may die in the emulated host, whatever libvirt does: that is no verdict.
+            if "silent" not in got or not left:
+                break
+            print(f"     {part:10} {case}: the guest said nothing; once more", flush=True)
         self.row(part, case, expected, got, detail)
 
     def domain(self):

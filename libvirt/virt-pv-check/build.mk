@@ -37,11 +37,13 @@ build/fuzz/bin/%: $(VPC)/tests/fuzz.c $(VPC_CORE) $(VPC_HEADERS) $(VPC)/build.mk
 VPC_TESTED = build/$1/bin/virt-pv-check build/$1/bin/virt-pv-check-unit build/$1/bin/virt-pv-check-kernel.so
 
 ##@ virt-pv-check: will this guest survive the move?
-.PHONY: virt-pv-check check-programs check-test check-fuzz check-scale check-install
+.PHONY: virt-pv-check check-programs check-test check-lab check-fuzz check-scale check-install
 virt-pv-check: build/native/bin/virt-pv-check ## the checker (libvirt/virt-pv-check)
 check-programs: $(call VPC_TESTED,native) $(call VPC_TESTED,asan) $(VPC_FUZZERS:%=build/fuzz/bin/%)
-check-test: check-programs ## its tests, plain and sanitized, and a few seconds of fuzzing
+check-test: setup-test ## its tests, plain and sanitized, and a few seconds of fuzzing
 	.ci/tests check
+check-lab: setup-test check-programs ## real refusals: the hook of two hosts on the emulated x86 host
+	status=0; $(VPC)/tests/lab-hook.sh || status=$$?; bench/lab/pv-lab stop; exit $$status
 check-fuzz: $(VPC_FUZZERS:%=build/fuzz/bin/%) ## fuzz each of its parsers for FUZZ_SECONDS (600)
 	$(VPC)/tests/fuzz $(FUZZ_SECONDS)
 check-scale: build/native/bin/virt-pv-check ## its benchmark: 10,000 domains x 1,000 hosts

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# lab-hook.sh [BIN]: twohosts.t on the lab host (make lab): its kernel, its KVM, its libvirt, its QEMU; two daemons. Takes
+# lab-hook.sh [BIN]: twohosts.t on the lab host, which it starts: its kernel, its KVM, its libvirt, its QEMU; two daemons. Takes
 # the programs from BIN (build/native/bin), and the libraries of this machine that the lab host does not have.
 # Prints TAP. Other hosts: PV_LAB_SSH="ssh root@HOST" (root, libvirtd, virsh, QEMU and KVM there).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../../.."
 bin=${1:-build/native/bin}
+[ -n "${PV_LAB_SSH:-}" ] || bench/lab/pv-lab start 2>/dev/null
 read -ra lab <<<"${PV_LAB_SSH:-bench/lab/pv-lab ssh}"
 remote=/root/virt-pv-check-test
 work=$(mktemp -d)

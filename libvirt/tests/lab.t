@@ -9,30 +9,22 @@ export PV_BIN=${PV_BIN:-$top/build/native/bin}
 . "$top/bench/common/tap.sh"
 cd "$top" || exit
 only=${1:-}
-lab=bench/lab/pv-lab
-dir=/var/tmp/pv-libvirt-test
-
-clang-19 --target=x86_64-linux-gnu --sysroot="$top/build/x86_64/sysroot.tree/" -fuse-ld=lld -O2 -Wall -Wextra -Werror -fPIC \
-	-shared -o "$TMP/shim.so" libvirt/tests/kvm-no-tlb-flush.c
-ok $? "the shim that plays an older kernel is built"
+# shellcheck source=SCRIPTDIR/ship.sh
+. libvirt/tests/ship.sh
 
 "$lab" stop
-"$lab" start 2>/dev/null
-ok $? "the lab host boots"
-tar -cf - -C libvirt/tests matrix.py -C "$TMP" shim.so -C "$top/build/x86_64/guest.image" vmlinuz initramfs.cpio.gz |
-	"$lab" ssh "rm -rf $dir && mkdir -p $dir && tar -xf - --no-same-owner -C $dir && chmod -R a+rX $dir"
-ok $? "... and takes the test"
-"$lab" ssh "python3 $dir/matrix.py --shim $dir/shim.so --kernel $dir/vmlinuz --initrd $dir/initramfs.cpio.gz --memory 256 \
-	--append 'console=ttyS0 quiet panic=-1 pvb.watch=1' --json $dir/matrix.json ${only:+--only $(printf %q "$only")}" </dev/null \
-	>"$TMP/out" 2>&1
+ship "$TMP"
+ok $? "the lab host boots and takes the test"
+"$lab" ssh "python3 $dir/matrix.py $guest ${only:+--only $(printf %q "$only")}" </dev/null >"$TMP/out" 2>&1
 status=$?
-"$lab" ssh cat $dir/matrix.json >"$TMP/matrix.json" 2>/dev/null
+"$lab" ssh cat $dir/out.json >"$TMP/matrix.json" 2>/dev/null
 cases=$(jq '.rows | length' "$TMP/matrix.json" 2>/dev/null)
 [ "${cases:-0}" -gt 0 ]
 ok $? "the cases are run: ${cases:-none}"
 while read -r bad text; do
 	ok "$bad" "$text"
 done < <(jq -r '.rows[] | "\(if .ok then 0 else 1 end) \(.part): \(.case): \(.got)"' "$TMP/matrix.json")
+ok $status "... to the end, and all as expected"
 [ $status -eq 0 ] || diag "$(grep -vE '^ok ' "$TMP/out" | tail -n 40)"
 "$lab" stop
 

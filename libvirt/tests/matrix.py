@@ -570,12 +570,33 @@ class Run:
                 self.case("managedsave", f"{mode}, require, lost meanwhile ({SIM['lack-kernel']})", "refused, image kept",
                           managed(mode, True))
 
+    # ---- cost: the same two commands on an unpatched and a patched daemon, in turns
+    def part_cost(self, rounds=12):
+        hosts, name = ("old1", "new1"), self.domain()
+        times = {(what, host): [] for what in ("domcapabilities", "start") for host in hosts}
+        for host in hosts:
+            self.host(host).virsh("define", self.file(self.xml(name, self.cpu("host-passthrough"))))
+        for i in range(rounds + 1):
+            for host in hosts if i % 2 else reversed(hosts):
+                for what, args in (("domcapabilities", ("--virttype", self.args.virttype, "--emulatorbin", self.emulator)),
+                                   ("start", (name,))):
+                    began = time.monotonic()
+                    self.host(host).virsh(what, *args)
+                    if i:  # the first round fills caches
+                        times[what, host].append(1000 * (time.monotonic() - began))
+                self.host(host).virsh("destroy", name)
+        self.down(name)
+        with open(self.args.json, "w") as f:
+            json.dump({f"{what}-{host[:3]}": numbers for (what, host), numbers in times.items()}, f)
+
     def finish(self):
         for h in self.hosts.values():
             try:
                 h.stop()
             except (Error, subprocess.TimeoutExpired) as e:
                 print(f"{h.name}: {e}", file=sys.stderr)
+        if self.args.part == "cost":
+            return 0
         if self.args.json:
             with open(self.args.json, "w") as f:
                 json.dump({"feature": FEATURE, "virttype": self.args.virttype, "rows": self.rows}, f, indent=1)
@@ -600,7 +621,7 @@ def main():
     p.add_argument("--model", default="qemu64", help="model of custom CPUs")
     p.add_argument("--memory", type=int, default=96)
     p.add_argument("--vcpus", type=int, default=2)
-    p.add_argument("--part", choices=["a", "b", "all"], default="all")
+    p.add_argument("--part", choices=["a", "b", "all", "cost"], default="all")
     p.add_argument("--only", help="only cases that match this regular expression")
     p.add_argument("--slow", type=float, default=1, help="factor for all timeouts")
     p.add_argument("--user", default="nobody", help="who runs the daemons if this is started by root")
@@ -642,6 +663,8 @@ def main():
             run.part_a()
         if args.part in ("b", "all"):
             run.part_b()
+        if args.part == "cost":
+            run.part_cost()
     finally:
         rc = run.finish()
     sys.exit(rc)

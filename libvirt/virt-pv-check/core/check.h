@@ -45,6 +45,8 @@ bool is_utf8(const char *text, size_t length);
 void put_clean(char *out, size_t room, const char *text);
 /* "2027-01-31" to days since the epoch; false if that is no date. */
 bool parse_date(const char *text, long *days);
+/* Refuses input that is empty or larger than MAX_BYTES. */
+bool size_is_fine(size_t length, struct problem *p);
 /* A JSON document of at most MAX_BYTES bytes; @flags of jansson beside ours. NULL and a problem. */
 json_t *load_json(const char *text, size_t length, size_t flags, struct problem *p);
 /* False and a problem if @object has a key beside @keys (NULL at the end). */

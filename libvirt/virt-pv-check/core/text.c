@@ -133,19 +133,22 @@ bool parse_date(const char *text, long *days)
 	return true;
 }
 
+bool size_is_fine(size_t length, struct problem *p)
+{
+	if (!length)
+		return wrong(p, "empty");
+	if (length > MAX_BYTES)
+		return wrong(p, "larger than %zu MiB", MAX_BYTES >> 20);
+	return true;
+}
+
 json_t *load_json(const char *text, size_t length, size_t flags, struct problem *p)
 {
 	json_error_t error;
 	json_t *json;
 
-	if (!length) {
-		wrong(p, "empty");
+	if (!size_is_fine(length, p))
 		return NULL;
-	}
-	if (length > MAX_BYTES) {
-		wrong(p, "larger than %zu MiB", MAX_BYTES >> 20);
-		return NULL;
-	}
 	json = json_loadb(text, length, JSON_REJECT_DUPLICATES | flags, &error);
 	if (!json)
 		wrong(p, "not JSON: line %d: %s", error.line, error.text);

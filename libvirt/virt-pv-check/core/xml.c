@@ -23,14 +23,8 @@ xmlDoc *xml_load(const char *text, size_t length, const char *root, struct probl
 	bool dtd = false;
 	xmlDoc *doc;
 
-	if (!length) {
-		wrong(p, "empty");
+	if (!size_is_fine(length, p))
 		return NULL;
-	}
-	if (length > MAX_BYTES) {
-		wrong(p, "larger than %zu MiB", MAX_BYTES >> 20);
-		return NULL;
-	}
 	if (!is_utf8(text, length)) {
 		wrong(p, "not UTF-8");
 		return NULL;

@@ -51,7 +51,7 @@ lab-image: setup ## only build its disk image
 
 ##@ Patches (docs/patch-queue.md)
 COMPONENTS := kernel qemu libvirt
-.PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-test patches-docs libvirt-test libvirt-cost
+.PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-test patches-docs libvirt-test libvirt-loongarch-test libvirt-cost
 kernel-tree qemu-tree libvirt-tree: %-tree: setup-patches ## a git tree, build/tree/..., with every patch
 	kernel-patches/pv-queue tree $*
 kernel-refresh qemu-refresh libvirt-refresh: %-refresh: ## write that tree's patches back into the queue
@@ -63,6 +63,8 @@ patches-test: setup-patches ## QEMU's and libvirt's own tests, with the patches
 libvirt-test: setup-test programs ## the CPU feature in libvirt on the x86 lab: all modes, migrations, refusals (half an hour)
 	libvirt/tests/lab.t
 	cp build/libvirt-matrix.md docs/
+libvirt-loongarch-test: patches-test ## the LoongArch part with session daemons; KVM hosts are simulated
+	libvirt/tests/loongarch/run
 libvirt-cost: setup-test programs ## what libvirt's series cost, there, against Debian's libvirt
 	libvirt/tests/cost
 	bench/lab/pv-lab stop

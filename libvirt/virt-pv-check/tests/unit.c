@@ -309,9 +309,33 @@ static void test_kernel(void)
 	       "arm64: steal time");
 }
 
+/* What comes from libvirt has passed no limit of ours before. */
+static void test_size(void)
+{
+	const size_t length = MAX_BYTES + 1;
+	char *text = malloc(length);
+	struct problem p;
+	struct guest g;
+	struct host h = {0};
+
+	if (!text)
+		abort();
+	memset(text, ' ', length);
+	ok(!guest_from_xml(text, length, &g, &p) && !strcmp(p.text, "larger than 4 MiB"),
+	   "a domain of more than 4 MiB");
+	ok(!host_from_capabilities(text, length, &h, &p) && !strcmp(p.text, "larger than 4 MiB"),
+	   "capabilities of more than 4 MiB");
+	ok(!policy_from_json(text, length, &p) && !strcmp(p.text, "larger than 4 MiB"),
+	   "JSON of more than 4 MiB");
+	ok(!guest_from_xml(text, length - 1, &g, &p) && strcmp(p.text, "larger than 4 MiB") != 0,
+	   "4 MiB are read");
+	free(text);
+}
+
 int main(void)
 {
 	test_text();
+	test_size();
 	test_guest();
 	test_live();
 	test_contradictions();

@@ -22,7 +22,8 @@ bench: setup programs ## the main job: PV TLB flush off and on, on the emulated 
 	bench/run $(PROFILE) $(RESUME)
 
 .PHONY: test
-test: setup-test setup-patches ## every test; ends with "N passed, N failed, N skipped"
+test: ## every test; ends with "N passed, N failed, N skipped"
+	bench/setup bench test patches
 	.ci/tests
 
 .PHONY: ssh-guest-test
@@ -77,8 +78,7 @@ patches-docs: ## docs/patches.md, out of the patches
 programs: workloads native guest-image ## all C programs, and the guest image
 workloads: $(GUEST_BINS) $(HOST_BINS) ## static programs for guests and hosts of ARCH (x86_64, aarch64, loongarch64)
 guest-image: $(GUEST_IMAGE)/initramfs.cpio.gz $(GUEST_IMAGE)/vmlinuz ## the guest's kernel and initramfs
-libvirt: ## libvirt with our series, for hosts of ARCH (build/ARCH/libvirt.tar)
-	bench/setup bench
+libvirt: setup ## libvirt with our series, for hosts of ARCH (build/ARCH/libvirt.tar)
 	mkdir -p build/$(ARCH)
 	archive=$$(libvirt/daemon/build $(ARCH)); ln -sfn "$$archive" build/$(ARCH)/libvirt.tar
 	basename "$$(readlink build/$(ARCH)/libvirt.tar)" .tar >build/$(ARCH)/libvirt.tar.id

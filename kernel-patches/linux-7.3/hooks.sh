@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# How the kernel is compiled and checked; sourced by pv-queue, which sets $tree, $queue and $tmp.
+# How the kernel is compiled and checked; sourced by pv-queue, which sets $tree and $queue.
 
 build=$tree.build
 kbuild() { make -s -C "$tree" O="$build" ARCH=loongarch LLVM=-19 W=1 -j2 "$@"; }
@@ -31,9 +31,4 @@ compile() {
 	[ ${#objects[@]} -eq 0 ] || kbuild KCFLAGS=-Werror "${objects[@]}"
 }
 
-style() {
-	git -C "$tree" format-patch -q -o "$tmp/style" base..HEAD &&
-		"$tree/scripts/checkpatch.pl" --root="$tree" --no-tree --strict --no-color --quiet "$tmp/style"/*.patch
-}
-
-unit_tests() { echo "nothing yet: definitions only"; }
+style() { all_patches | xargs "$tree/scripts/checkpatch.pl" --root="$tree" --no-tree --strict --no-color --quiet; }

@@ -29,23 +29,15 @@ SIM = {"lack-kernel": "SIMULATION: shim hides the CPUID bit", "lack-qemu": "SIMU
 
 
 def guest_view(console):
-    """What the guest itself says last: True, False or None (nothing yet). Fill in for another guest image.
+    """What the guest itself says last: True, False or None (nothing yet).
 
-    pv-guest with pvb.watch=1 writes "watch N: kvm-pv-tlb-flush: offered yes, active yes" once a second; a JSON line
-    with "feature" and "offered" is understood, too.
+    pv-guest with pvb.watch=1 writes "watch N: kvm-pv-tlb-flush: offered yes, active yes" once a second.
     """
     last = None
     for line in console.splitlines():
         m = re.search(r"watch \d+: %s: offered (\w+), active (\w+)" % re.escape(FEATURE), line)
         if m:
             last = m.group(1) == "yes"
-        elif '"offered"' in line and "{" in line:
-            try:
-                o = json.loads(line[line.index("{"):])
-            except ValueError:
-                continue
-            if o.get("feature") == FEATURE:
-                last = o["offered"] in (True, "yes")
     return last
 
 

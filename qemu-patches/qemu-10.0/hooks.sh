@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# How QEMU is compiled and checked; sourced by pv-queue and qemu-patches/tests, which set $tree, $queue, $fetch and $tmp.
+# How QEMU is compiled and checked; sourced by pv-queue, which sets $tree, $queue and $fetch.
 #
 # Two builds, both of the loongarch64 system emulator: one that runs here, with TCG, and one for loongarch64 hosts, since
 # the KVM code is compiled only there.
@@ -87,10 +87,7 @@ compile() {
 	[ ${#there[@]} -eq 0 ] || PATH=$cross.bin:$PATH ninja -C "$cross" -j2 "${there[@]}"
 }
 
-style() {
-	git -C "$tree" format-patch -q -o "$tmp/style" base..HEAD &&
-		(cd "$tree" && scripts/checkpatch.pl --no-color --quiet "$tmp/style"/*.patch)
-}
+style() { (cd "$tree" && all_patches | xargs scripts/checkpatch.pl --no-color --quiet); }
 
 # The qtests need no KVM; what does is tests/functional/test_loongarch64_kvm_pv.py, on a LoongArch host.
 unit_tests() {

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# How libvirt is compiled and checked; sourced by pv-queue and libvirt/tests, which set $tree and $tmp.
+# How libvirt is compiled and checked; sourced by pv-queue, which sets $tree.
 
 build=$tree.build
 

@@ -50,6 +50,20 @@ lab-stop: ## end it; the image is as it was
 lab-image: setup ## only build its disk image
 	bench/lab/pv-lab image
 
+##@ LoongArch KVM on any PC (bench/lab/lvz)
+.PHONY: lvz-boot lvz-check lvz-qemu-test lvz-cost
+N ?=
+LVZ ?=
+PV_LVZ = bench/lab/lvz/pv-lvz
+lvz-boot: setup-patches ## boot guests in the emulated LoongArch host (N=20, LVZ="--guest-smp 2 ...": pv-lvz boot --help)
+	$(PV_LVZ) boot --limit 5 $(N:%=-n %) $(LVZ)
+lvz-check: setup-patches ## OpenSSL, ssh and vector checksums there agree with native, in host and guest
+	$(PV_LVZ) check $(LVZ)
+lvz-qemu-test: setup-patches ## QEMU's LoongArch PV properties on real KVM
+	$(PV_LVZ) qemu $(LVZ)
+lvz-cost: setup-patches build/native/bin/pv-compare ## LoongArch boot without LVZ: our QEMU against unpatched, N=12 pairs
+	$(PV_LVZ) cost $(N:%=-n %) $(LVZ)
+
 ##@ Patches (docs/patch-queue.md)
 COMPONENTS := kernel qemu libvirt
 .PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-test patches-docs libvirt-test libvirt-loongarch-test libvirt-cost
@@ -74,7 +88,7 @@ patches-docs: ## docs/patches.md, out of the patches
 	mv docs/patches.md.new docs/patches.md
 
 ##@ Parts
-.PHONY: programs workloads guest-image libvirt tidy
+.PHONY: programs workloads guest-image libvirt loongarch-kernel loongarch-qemu tidy
 programs: workloads native guest-image ## all C programs, and the guest image
 workloads: $(GUEST_BINS) $(HOST_BINS) ## static programs for guests and hosts of ARCH (x86_64, aarch64, loongarch64)
 guest-image: $(GUEST_IMAGE)/initramfs.cpio.gz $(GUEST_IMAGE)/vmlinuz ## the guest's kernel and initramfs
@@ -83,6 +97,13 @@ libvirt: setup ## libvirt with our series, for hosts of ARCH (build/ARCH/libvirt
 	archive=$$(libvirt/daemon/build $(ARCH)); ln -sfn "$$archive" build/$(ARCH)/libvirt.tar
 	basename "$$(readlink build/$(ARCH)/libvirt.tar)" .tar >build/$(ARCH)/libvirt.tar.id
 native: $(NATIVE_BINS)
+loongarch-kernel: setup-patches ## LoongArch kernels for emulated hosts and guests, cached: mainline, and with the series
+	kernel-patches/build mainline
+	kernel-patches/build series
+loongarch-qemu: setup-patches ## QEMU, cached: for this machine (with every series), for LoongArch hosts, unpatched
+	qemu-patches/build lab
+	qemu-patches/build product
+	qemu-patches/build base
 tidy: ## clang-format in place
 	clang-format-19 -i $(C_FILES)
 

@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""
+What runs in the emulated LoongArch host, and in its guests: one job, named on the kernel's command line, which prints TAP.
+
+Everything lies in /pv: QEMU, the guests' kernel and initramfs, the witnesses of correct arithmetic and what they are to
+say. Every wait is bounded; who is late is reported with its last words and killed.
+"""
+
+import argparse
+import os
+import re
+import selectors
+import socket
+import statistics
+import subprocess
+import sys
+import threading
+import time
+
+PV = '/pv'
+QEMU = f'{PV}/qemu-system-loongarch64'
+CONSOLE = 'console=ttyS0,115200'
+
+count = 0
+failed = 0
+lock = threading.Lock()
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def diag(text):
+    for line in text.splitlines():
+        say(f'# {line}')
+
+
+def ok(good, name, why=''):
+    global count, failed
+    with lock:
+        count += 1
+        failed += not good
+        say(f'{"ok" if good else "not ok"} {count} - {name}')
+        if not good:
+            diag(why)
+    return good
+
+
+def done():
+    say(f'1..{count}')
+    return 1 if failed else 0
+
+
+class Guest:
+    """One guest of this host; its console goes into the port pv.guest as it comes, and is kept here"""
+
+    def __init__(self, name, opts, append, initramfs=True, cpu=None, smp=None):
+        self.name, self.lines, self.partial = name, [], b''
+        self.monitor = f'/tmp/monitor-{name}'
+        args = [QEMU, '-M', f'virt,accel={opts.accel}', '-cpu', cpu or opts.guest_cpu, '-smp', str(smp or opts.guest_smp),
+                '-m', opts.guest_memory, '-nodefaults', '-no-reboot', '-display', 'none', '-serial', 'stdio',
+                '-monitor', f'unix:{self.monitor},server=on,wait=off', '-kernel', f'{PV}/guest.efi']
+        append = f'{CONSOLE} panic=-1 {append}'
+        if initramfs:
+            args += ['-initrd', f'{PV}/guest.cpio']
+        else:
+            # The host's own disks, read-only.
+            for disk in 'vda', 'vdb':
+                args += ['-drive', f'file=/dev/{disk},format=raw,if=none,id={disk},readonly=on,file.locking=off',
+                         '-device', f'virtio-blk-pci,drive={disk}']
+            append += ' root=/dev/vda rootfstype=squashfs ro init=/init'
+        args += ['-append', append]
+        self.started = time.monotonic()
+        self.proc = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.selector = selectors.DefaultSelector()
+        self.selector.register(self.proc.stdout, selectors.EVENT_READ)
+        self.tee = open(os.environ.get('PV_GUEST_CONSOLE', '/dev/null'), 'wb', buffering=0)
+        self.tee.write(f'== guest {name}\n'.encode())
+
+    def wait(self, pattern, until):
+        """The time at which a line with the pattern came, or None. Pattern None: at which QEMU ended"""
+        while True:
+            left = until - time.monotonic()
+            if left <= 0 or not self.selector.select(left):
+                return None
+            data = os.read(self.proc.stdout.fileno(), 65536)
+            if not data:
+                try:
+                    self.proc.wait(timeout=5)
+                except subprocess.TimeoutExpired:
+                    return None
+                return None if pattern else time.monotonic()
+            self.tee.write(data)
+            *lines, self.partial = (self.partial + data).split(b'\n')
+            lines = [line.decode(errors='replace').rstrip('\r') for line in lines]
+            self.lines += lines
+            if pattern and any(pattern in line for line in lines):
+                return time.monotonic()
+
+    def registers(self):
+        """What the vCPUs do"""
+        try:
+            with socket.socket(socket.AF_UNIX) as s:
+                s.settimeout(5)
+                s.connect(self.monitor)
+                s.sendall(b'info registers -a\n')
+                text = b''
+                while text.count(b'(qemu)') < 2:
+                    data = s.recv(65536)
+                    if not data:
+                        break
+                    text += data
+        except OSError as e:
+            return f'the monitor does not answer: {e}'
+        keep = [line.strip() for line in text.decode(errors='replace').splitlines()
+                if re.search(r'^CPU#|^ PC|EENTRY|ESTAT|CRMD|BADV', line)]
+        return '\n'.join(keep)
+
+    def last_words(self):
+        lines = self.lines[-25:] + ([self.partial.decode(errors='replace')] if self.partial else [])
+        text = [f'guest {self.name}, last lines of its console:'] + ['  ' + line for line in lines]
+        if self.proc.poll() is None:
+            text += ['its QEMU still runs:', self.registers()]
+        else:
+            text += [f'its QEMU ended: {self.proc.returncode}']
+        return '\n'.join(text)
+
+    def end(self):
+        if self.proc.poll() is None:
+            self.proc.kill()
+            self.proc.wait()
+        self.selector.close()
+        self.proc.stdout.close()
+        self.tee.close()
+
+
+def job_boot(opts):
+    """Guests one after the other: each reaches init and powers off"""
+    times = []
+    for i in range(1, opts.count + 1):
+        guest = Guest(str(i), opts, opts.append)
+        until = guest.started + opts.timeout
+        init = guest.wait('PV: init', until)
+        end = guest.wait(None, until) if init else None
+        good = end is not None and guest.proc.returncode == 0
+        if init:
+            times.append(init - guest.started)
+            name = f'guest {i}: init after {times[-1]:.2f} s'
+            name += f', off after {end - guest.started:.2f} s' if end else f', not off after {opts.timeout} s'
+        else:
+            name = f'guest {i}: no init in {opts.timeout} s'
+        ok(good, name, '' if good else guest.last_words() + '\n' + host_words())
+        guest.end()
+        if not good and opts.stop:
+            break
+    if times:
+        say(f'# to init: {len(times)} guests, median {statistics.median(times):.2f} s, '
+            f'{min(times):.2f} to {max(times):.2f} s')
+        if opts.limit:
+            ok(statistics.median(times) <= opts.limit, f'median to init at most {opts.limit} s')
+
+
+def host_words():
+    dmesg = subprocess.run(['dmesg'], stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
+    return '\n'.join(['host, last lines of its log:'] + ['  ' + line for line in dmesg[-8:]])
+
+
+def run(args, timeout=300, **kwargs):
+    try:
+        return subprocess.run(args, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors='replace',
+                              timeout=timeout, check=False, **kwargs)
+    except subprocess.TimeoutExpired as e:
+        text = e.stdout or ''
+        if isinstance(text, bytes):
+            text = text.decode(errors='replace')
+        return subprocess.CompletedProcess(args, 124, f'{text}\n(killed after {timeout} s)\n')
+
+
+def openssl(who):
+    """The known answers of OpenSSL"""
+    ret = run([f'{PV}/kat', f'{PV}/kat.in'])
+    with open(f'{PV}/kat.expected', encoding='ascii') as f:
+        expected = f.read().splitlines()
+    got = ret.stdout.splitlines()
+    wrong = [f'got    {g}\nwanted {w}' for g, w in zip(got + ['nothing'] * len(expected), expected) if g != w]
+    ok(ret.returncode == 0 and got == expected, f'{who}: OpenSSL, {len(expected)} answers as computed natively',
+       f'exit status {ret.returncode}\n' + '\n'.join(wrong) + '\n' + '\n'.join(got[len(expected):]))
+
+
+HANDSHAKES = (('curve25519-sha256', 'ssh-ed25519', 'chacha20-poly1305@openssh.com'),
+              ('ecdh-sha2-nistp256', 'ecdsa-sha2-nistp256', 'aes128-gcm@openssh.com'),
+              ('sntrup761x25519-sha512@openssh.com', 'rsa-sha2-512', 'aes256-ctr'),
+              ('mlkem768x25519-sha256', 'ssh-ed25519', 'aes256-gcm@openssh.com'))
+
+
+def ssh(who, times):
+    """sshd on the loopback: each of the handshakes, and data through it"""
+    d = '/tmp/ssh'
+    os.makedirs(d, mode=0o700, exist_ok=True)
+    config = ['Port 2222', 'ListenAddress 127.0.0.1', 'PidFile none', 'StrictModes no', f'AuthorizedKeysFile {d}/id.pub',
+              'PermitRootLogin yes', 'UsePAM no']
+    for key in 'ed25519', 'ecdsa', 'rsa':
+        ret = run(['ssh-keygen', '-q', '-t', key, '-N', '', '-f', f'{d}/host_{key}'])
+        if not ok(ret.returncode == 0, f'{who}: ssh-keygen -t {key}', ret.stdout):
+            return
+        config.append(f'HostKey {d}/host_{key}')
+    run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', f'{d}/id'])
+    with open(f'{d}/sshd_config', 'w', encoding='ascii') as f:
+        f.write('\n'.join(config) + '\n')
+    with open(f'{d}/sshd.log', 'wb') as log:
+        sshd = subprocess.Popen(['/usr/sbin/sshd', '-D', '-e', '-f', f'{d}/sshd_config'], stderr=log)
+    try:
+        with open(f'{PV}/kat.expected', encoding='ascii') as f:
+            want = f.readline().split()[1]
+        for _ in range(100):
+            with socket.socket() as s:
+                if not s.connect_ex(('127.0.0.1', 2222)):
+                    break
+            time.sleep(0.1)
+        for kex, host_key, cipher in HANDSHAKES:
+            good, why = 0, ''
+            for _ in range(times):
+                with open(f'{PV}/kat.in/input', 'rb') as data:
+                    ret = run(['ssh', '-p', '2222', '-i', f'{d}/id', '-F', 'none', '-o', 'BatchMode=yes',
+                               '-o', 'StrictHostKeyChecking=no', '-o', 'UserKnownHostsFile=/dev/null',
+                               '-o', 'LogLevel=ERROR', '-o', f'KexAlgorithms={kex}',
+                               '-o', f'HostKeyAlgorithms={host_key}', '-c', cipher, 'root@127.0.0.1', 'sha256sum'],
+                              timeout=60, stdin=data)
+                if ret.returncode == 0 and ret.stdout.split()[:1] == [want]:
+                    good += 1
+                else:
+                    why = f'exit status {ret.returncode}: {ret.stdout}'
+            if good < times:
+                with open(f'{d}/sshd.log', encoding='utf-8', errors='replace') as f:
+                    why += '\nsshd: ' + ''.join(f.readlines()[-5:])
+            ok(good == times, f'{who}: ssh with {kex}, {host_key}, {cipher}: {good} of {times}', why)
+    finally:
+        sshd.kill()
+        sshd.wait()
+
+
+VARIANTS = 'lasx', 'lsx', 'scalar'
+
+
+def vectors(who, threads, seconds):
+    """The vector checksums, all variants at the same time"""
+    procs = [(v, subprocess.Popen([f'{PV}/pv-vsum-{v}', str(threads), str(seconds), f'{PV}/vsum.expected'],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)) for v in VARIANTS]
+    for variant, proc in procs:
+        try:
+            out = proc.communicate(timeout=seconds * 4 + 120)[0]
+        except subprocess.TimeoutExpired:
+            proc.kill()
+            out = proc.communicate()[0] + '\n(killed)'
+        last = out.splitlines()[-1] if out else 'said nothing'
+        ok(proc.returncode == 0, f'{who}: vector checksum, {variant}: {last}', f'exit status {proc.returncode}\n{out}')
+
+
+def job_witness(opts, who='guest'):
+    """In a guest, and in the host: all the witnesses"""
+    openssl(who)
+    ssh(who, opts.times)
+    vectors(who, opts.threads, opts.seconds)
+
+
+def job_check(opts):
+    """Host alone, guest alone, then both at the same time"""
+    job_witness(opts, 'host')
+
+    def guest(name, seconds, beside):
+        append = f'quiet pv.job="witness --times {opts.times} --threads {opts.threads} --seconds {seconds}"'
+        g = Guest(name, opts, append, initramfs=False)
+        until = g.started + opts.timeout
+        while g.wait('PV: job ended', until) is None and time.monotonic() < until and g.proc.poll() is None:
+            pass
+        g.wait(None, min(until, time.monotonic() + 30))
+        seen = 0
+        for line in g.lines:
+            m = re.match(r'(not )?ok \d+ - guest: (.*)', line)
+            if m:
+                seen += 1
+                ok(not m[1], f'guest {beside}: {m[2]}', g.last_words())
+        plan = [line for line in g.lines if re.fullmatch(r'1\.\.\d+', line)]
+        ok(plan == [f'1..{seen}'] and g.proc.returncode == 0, f'guest {beside}: did all and powered off', g.last_words())
+        g.end()
+
+    guest('alone', 5, 'alone')
+    # Who loses registers loses them when both want them.
+    thread = threading.Thread(target=guest, args=('loaded', opts.seconds, 'beside a busy host'))
+    thread.start()
+    while thread.is_alive():
+        vectors('host beside a guest', opts.threads, min(opts.seconds, 20))
+    thread.join()
+
+
+def job_qemu(opts):
+    """kvm-pv-preempt and kvm-pv-tlb-flush on real KVM, and QEMU's own test of them"""
+    line = 'Using paravirt steal-time with preempt '
+    for value, want in ('on', 'enabled'), ('off', 'disabled'), (None, 'disabled'):
+        cpu = opts.guest_cpu + (f',kvm-pv-preempt={value}' if value else '')
+        guest = Guest(f'preempt-{value}', opts, '', cpu=cpu)
+        until = guest.started + opts.timeout
+        good = guest.wait('PV: init', until) and guest.wait(None, until)
+        said = [text for text in guest.lines if line in text]
+        ok(good and len(said) == 1 and said[0].endswith(line + want),
+           f'-cpu {cpu}: the guest says that preempt is {want}', guest.last_words())
+        guest.end()
+    cpu = f'{opts.guest_cpu},kvm-pv-tlb-flush=on'
+    ret = run([QEMU, '-M', f'virt,accel={opts.accel}', '-cpu', cpu, '-m', '1G', '-nodefaults', '-display', 'none', '-S'],
+              timeout=60)
+    if opts.tlb_flush:
+        ok(ret.returncode == 124, f'-cpu {cpu} is accepted by this kernel', ret.stdout)
+    else:
+        ok(ret.returncode == 1 and
+           "CPU feature 'kvm-pv-tlb-flush' is not supported by KVM on this host" in ret.stdout.splitlines()[0],
+           f'-cpu {cpu} is refused by name', f'exit status {ret.returncode}\n{ret.stdout}')
+        diag(ret.stdout)
+    os.makedirs('/tmp/build', exist_ok=True)
+    ret = run([sys.executable, f'{PV}/functional/test_loongarch64_kvm_pv.py'], timeout=opts.timeout * 10,
+              env=dict(os.environ, PYTHONPATH=f'{PV}/functional', QEMU_TEST_QEMU_BINARY=QEMU,
+                       QEMU_BUILD_ROOT='/tmp/build', PYTHONUNBUFFERED='1'))
+    results = 0
+    for text in ret.stdout.splitlines():
+        m = re.match(r'(not ok|ok) \d+ (\S+)(.*)', text)
+        if m:
+            results += 1
+            ok(m[1] == 'ok', f'QEMU\'s {m[2]}{m[3]}')
+    ok(ret.returncode == 0 and results > 0, f'QEMU\'s test_loongarch64_kvm_pv.py: {results} tests', ret.stdout[-4000:])
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    jobs = {name[4:]: function for name, function in globals().items() if name.startswith('job_')}
+    parser.add_argument('job', choices=jobs)
+    parser.add_argument('--accel', default='kvm')
+    parser.add_argument('--guest-cpu', default='la464')
+    parser.add_argument('--guest-smp', type=int, default=1)
+    parser.add_argument('--guest-memory', default='512M')
+    parser.add_argument('--append', default='', help='boot: more words for the guest\'s kernel, blanks as %%20')
+    parser.add_argument('--timeout', type=int, default=60, help='of one guest, in seconds of the host')
+    parser.add_argument('--count', type=int, default=1)
+    parser.add_argument('--limit', type=float, default=0)
+    parser.add_argument('--stop', action='store_true', help='boot: end at the first failure')
+    parser.add_argument('--times', type=int, default=3)
+    parser.add_argument('--threads', type=int, default=2)
+    parser.add_argument('--seconds', type=int, default=10)
+    parser.add_argument('--tlb-flush', action='store_true', help='qemu: the host\'s kernel has PV TLB flush')
+    opts = parser.parse_args()
+    opts.append = opts.append.replace('%20', ' ')
+    if opts.job != 'witness' and opts.accel == 'kvm' and not ok(os.path.exists('/dev/kvm'), 'the host has /dev/kvm',
+                                                              host_words()):
+        return done()
+    jobs[opts.job](opts)
+    return done()
+
+
+sys.exit(main())

@@ -69,6 +69,7 @@ class Guest:
             for disk in 'vda', 'vdb':
                 args += ['-drive', f'file=/dev/{disk},format=raw,if=none,id={disk},readonly=on,file.locking=off',
                          '-device', f'virtio-blk-pci,drive={disk}']
+            args += ['-device', 'virtio-rng-pci']
             append += ' root=/dev/vda rootfstype=squashfs ro init=/init'
         args += ['-append', append]
         self.started = time.monotonic()

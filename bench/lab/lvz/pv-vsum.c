@@ -70,6 +70,8 @@ __attribute__((noinline)) static uint64_t pass(uint64_t seed)
 	v4u64 a[N];
 	v8f32 f[N];
 	v4f64 d[N];
+	v8f32 zero8 = {0}, low8 = zero8 + 1.0f, high8 = zero8 + 3.5f;
+	v4f64 zero4 = {0}, low4 = zero4 + 1.0, high4 = zero4 + 3.5;
 	uint64_t sum = 0;
 
 	for (int i = 0; i < N; i++) {
@@ -91,16 +93,15 @@ __attribute__((noinline)) static uint64_t pass(uint64_t seed)
 			a[i] ^= (v4u64)up;
 			/* All stay in [1, 4): no overflow, no NaN, whose bits may differ. */
 			g = f[i] * TURN8(f[(i + 1) % N]) * 0.25f + 1.0f;
-			f[i] = g / (f[(i + 2) % N] * 0.25f + 0.5f) * 0.5f + 0.75f;
-			f[i] = __builtin_elementwise_min(
-				__builtin_elementwise_max(f[i], (v8f32){} + 1.0f),
-				(v8f32){} + 3.5f);
+			g = g / (f[(i + 2) % N] * 0.25f + 0.5f) * 0.5f + 0.75f;
+			g = __builtin_elementwise_max(g, low8);
+			f[i] = __builtin_elementwise_min(g, high8);
 			d[i] = __builtin_elementwise_sqrt(d[i] * TURN4(d[(i + 1) % N]) + 0.125) *
 				       0.75 +
 			       0.375;
 			d[i] += __builtin_convertvector(a[i] >> 12, v4f64) * 0x1p-56;
-			d[i] = __builtin_elementwise_min(
-				__builtin_elementwise_max(d[i], (v4f64){} + 1.0), (v4f64){} + 3.5);
+			d[i] = __builtin_elementwise_min(__builtin_elementwise_max(d[i], low4),
+							 high4);
 		}
 	}
 	for (int i = 0; i < N; i++) {

@@ -90,9 +90,11 @@ __attribute__((noinline)) static uint64_t pass(uint64_t seed)
 			v8f32 g;
 
 			a[i] = (x << 13 | x >> 51) + (v4u64)d[(i + 5) % N];
-			a[i] ^= (v4u64)up;
+			/* Each bit counts: what is lost is never made good. */
+			a[i] ^= (v4u64)up + (v4u64)f[(i + 4) % N];
 			/* All stay in [1, 4): no overflow, no NaN, whose bits may differ. */
-			g = f[i] * TURN8(f[(i + 1) % N]) * 0.25f + 1.0f;
+			g = f[i] * TURN8(f[(i + 1) % N]) * 0.25f +
+			    (v8f32)(((v8s32)x & 0x7fffff) | 0x3f800000);
 			g = g / (f[(i + 2) % N] * 0.25f + 0.5f) * 0.5f + 0.75f;
 			g = __builtin_elementwise_max(g, low8);
 			f[i] = __builtin_elementwise_min(g, high8);

@@ -164,7 +164,13 @@ def job_boot(opts):
 
 def host_words():
     dmesg = subprocess.run(['dmesg'], stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
-    return '\n'.join(['host, last lines of its log:'] + ['  ' + line for line in dmesg[-8:]])
+    text = ['host, last lines of its log:'] + ['  ' + line for line in dmesg[-8:]]
+    # Full with --host-append trace_event=kvm:*
+    with open('/sys/kernel/tracing/trace', encoding='ascii', errors='replace') as f:
+        trace = [line.rstrip() for line in f if not line.startswith('#')]
+    if trace:
+        text += ['host, last lines of its trace:'] + ['  ' + line for line in trace[-40:]]
+    return '\n'.join(text)
 
 
 def run(args, timeout=300, **kwargs):

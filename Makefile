@@ -15,6 +15,7 @@ export LAB
 
 include bench/build.mk
 include libvirt/virt-pv-check/build.mk
+include qemu-patches/lvz-tests/build.mk
 
 ##@ The two commands of the README
 .PHONY: bench

@@ -180,6 +180,7 @@ void handle_host_exception(u64 vector)
 		fatal("unexpected host exception: ecode 0x%lx ESTAT 0x%lx ERA 0x%lx BADV 0x%lx BADI 0x%lx PRMD 0x%lx "
 		      "GSTAT 0x%lx vector 0x%lx",
 		      e->ecode, e->estat, e->era, e->badv, e->badi, e->prmd, e->gstat, vector);
+	csrxchg(CSR_PRMD, 0, 3); /* goes on at PLV0: see lvz_needs_plv0 */
 	if (e->ecode == EC_INT)
 		csrxchg(CSR_PRMD, 0, PRMD_PIE); /* once is enough */
 	else

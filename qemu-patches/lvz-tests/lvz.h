@@ -319,6 +319,8 @@ static inline u32 stlb(u64 va, u32 way)
 void s2_pair(u32 gid, u64 gpa, u64 lo0, u64 lo1, u32 way);
 void s2_image(u32 gid);
 
+#define SPARE 0x3f0000 /* free pages that s2_image() maps, up to 0x3fffff */
+
 /* Page tables: 4 KiB pages, three levels of 512. */
 #define PWCL_4K (12 | 9 << 5 | 21 << 10 | 9 << 15 | 30 << 20 | 9 << 25)
 u64 pt_new(void);

@@ -67,7 +67,8 @@ lvz-cost: setup-patches build/native/bin/pv-compare ## LoongArch boot without LV
 
 ##@ Patches (docs/patch-queue.md)
 COMPONENTS := kernel qemu libvirt
-.PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-test patches-docs libvirt-test libvirt-loongarch-test libvirt-cost
+.PHONY: $(COMPONENTS:%=%-tree) $(COMPONENTS:%=%-refresh) patches-check patches-test patches-docs libvirt-test \
+	libvirt-loongarch-test libvirt-cost lvz-test lvz-mutate
 kernel-tree qemu-tree libvirt-tree: %-tree: setup-patches ## a git tree, build/tree/..., with every patch
 	kernel-patches/pv-queue tree $*
 kernel-refresh qemu-refresh libvirt-refresh: %-refresh: ## write that tree's patches back into the queue
@@ -84,6 +85,12 @@ libvirt-loongarch-test: patches-test ## the LoongArch part with session daemons;
 libvirt-cost: setup-test programs ## what libvirt's series cost, there, against Debian's libvirt
 	libvirt/tests/cost
 	bench/lab/pv-lab stop
+lvz-test: setup-patches ## bare-metal tests of the emulated LVZ, one machine each (REGEX=... for some; PV_QEMU: another QEMU)
+	@$(MAKE) -s build/lvz-tests/lvz.elf
+	$(LVZ)/run $(REGEX)
+lvz-mutate: qemu-tree ## break the emulator in each listed way: its test must fail (REGEX=... for some)
+	@$(MAKE) -s build/lvz-tests/lvz.elf
+	$(LVZ)/mutate $(REGEX)
 patches-docs: ## docs/patches.md, out of the patches
 	kernel-patches/pv-queue docs >docs/patches.md.new
 	mv docs/patches.md.new docs/patches.md

@@ -10,7 +10,8 @@ TEST(cpucfg_lvz)
 	CHECK_EQ(insn(CPUCFG, 0, 2) >> 11 & 7, 1, "CPUCFG2.LVZ_VER");
 }
 
-/* Legal: the bits that gcsrwr can set and that both must then read back; the others are the implementation's. */
+/* Legal: the bits that gcsrwr can set and that both must then read back; the others are the
+ * implementation's. */
 static const struct banked {
 	u32 csr;
 	u64 legal;
@@ -67,7 +68,8 @@ TEST(bank_guest_write_keeps_host)
 			insn(GCSRWR(csr), v, 0);
 			CHECK_EQ(insn(GCSRRD(csr), 0, 0) & legal, v, name("guest CSR 0x%x", csr));
 			CHECK_EQ(insn(CSRRD(csr), 0, 0), host, name("host CSR 0x%x", csr));
-			CHECK_EQ(insn(GCSRWR(csr), 0, 0) & legal, v, name("gcsrwr's old value, 0x%x", csr));
+			CHECK_EQ(insn(GCSRWR(csr), 0, 0) & legal, v,
+				 name("gcsrwr's old value, 0x%x", csr));
 		}
 	}
 }
@@ -75,22 +77,25 @@ TEST(bank_guest_write_keeps_host)
 TEST(bank_host_write_keeps_guest)
 {
 	/* What the host can change and go on: not CRMD, its windows, its entries. */
-	static const u32 safe[] = {CSR_PRMD, CSR_ERA, CSR_BADV, CSR_TLBIDX, CSR_TLBEHI, CSR_TLBELO0, CSR_TLBELO1,
-				   CSR_ASID, CSR_PGDL, CSR_PGDH, CSR_PWCL, CSR_PWCH, 0x30, 0x31, 0x32, CSR_TID,
-				   CSR_CNTC, CSR_TLBRBADV, CSR_TLBRSAVE, CSR_TLBRELO0, CSR_TLBRELO1, CSR_TLBREHI,
-				   CSR_TLBRPRMD, CSR_EUEN, CSR_ECFG, CSR_DMW2, CSR_DMW3};
+	static const u32 safe[] = {
+		CSR_PRMD,     CSR_ERA,	    CSR_BADV,	  CSR_TLBIDX,  CSR_TLBEHI,   CSR_TLBELO0,
+		CSR_TLBELO1,  CSR_ASID,	    CSR_PGDL,	  CSR_PGDH,    CSR_PWCL,     CSR_PWCH,
+		0x30,	      0x31,	    0x32,	  CSR_TID,     CSR_CNTC,     CSR_TLBRBADV,
+		CSR_TLBRSAVE, CSR_TLBRELO0, CSR_TLBRELO1, CSR_TLBREHI, CSR_TLBRPRMD, CSR_EUEN,
+		CSR_ECFG,     CSR_DMW2,	    CSR_DMW3};
 
 	for (u32 i = 0; i < COUNT(banked); i++)
 		insn(GCSRWR(banked[i].csr), PATTERN & banked[i].legal, 0);
 	for (u32 i = 0; i < COUNT(safe); i++) {
 		u64 old = insn(CSRRD(safe[i]), 0, 0);
 
-		insn(CSRWR(safe[i]), ~PATTERN & 0xfffffffffff0 & ~(safe[i] == CSR_PWCL ? 0xc0000000 : 0), 0);
+		insn(CSRWR(safe[i]),
+		     ~PATTERN & 0xfffffffffff0 & ~(safe[i] == CSR_PWCL ? 0xc0000000 : 0), 0);
 		insn(CSRWR(safe[i]), old, 0);
 	}
 	for (u32 i = 0; i < COUNT(banked); i++)
-		CHECK_EQ(insn(GCSRRD(banked[i].csr), 0, 0) & banked[i].legal, PATTERN & banked[i].legal,
-			 name("guest CSR 0x%x", banked[i].csr));
+		CHECK_EQ(insn(GCSRRD(banked[i].csr), 0, 0) & banked[i].legal,
+			 PATTERN & banked[i].legal, name("guest CSR 0x%x", banked[i].csr));
 }
 
 static void guest_csr(u64 csr)
@@ -104,21 +109,30 @@ static void guest_csr(u64 csr)
 /* csrrd and csrwr in the guest use the bank that gcsr* shows. */
 TEST(bank_guest_own)
 {
-	static const u32 csrs[] = {CSR_PRMD, CSR_ERA, CSR_BADV, CSR_TLBIDX, CSR_TLBEHI, CSR_TLBELO0, CSR_TLBELO1,
-				   CSR_ASID, CSR_PGDL, CSR_PGDH, 0x30, 0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37,
-				   CSR_TID, CSR_CNTC, CSR_TLBRBADV, CSR_TLBRSAVE, CSR_TLBRELO0, CSR_TLBRELO1,
-				   CSR_TLBREHI, CSR_TLBRPRMD, CSR_DMW0, CSR_DMW1, CSR_DMW2, CSR_DMW3};
+	static const u32 csrs[] = {
+		CSR_PRMD,    CSR_ERA,	   CSR_BADV,	 CSR_TLBIDX,   CSR_TLBEHI,   CSR_TLBELO0,
+		CSR_TLBELO1, CSR_ASID,	   CSR_PGDL,	 CSR_PGDH,     0x30,	     0x31,
+		0x32,	     0x33,	   0x34,	 0x35,	       0x36,	     0x37,
+		CSR_TID,     CSR_CNTC,	   CSR_TLBRBADV, CSR_TLBRSAVE, CSR_TLBRELO0, CSR_TLBRELO1,
+		CSR_TLBREHI, CSR_TLBRPRMD, CSR_DMW0,	 CSR_DMW1,     CSR_DMW2,     CSR_DMW3};
 	struct vcpu v;
 
 	guest_init(&v, guest_csr, 0, 0);
 	for (u32 i = 0; i < COUNT(csrs); i++) {
-		u64 mask = csrs[i] == CSR_TLBIDX ? 0xbf000fff : csrs[i] == CSR_ASID ? 0x3ff : csrs[i] == CSR_TLBREHI ? 0xffffe03f
-			: csrs[i] == CSR_TLBEHI ? 0xffffe000 : csrs[i] == CSR_TLBRPRMD || csrs[i] == CSR_PRMD ? 0x7
-			: csrs[i] >= CSR_DMW0 ? 0x39 : csrs[i] == CSR_TLBELO0 || csrs[i] == CSR_TLBELO1
-			|| csrs[i] == CSR_TLBRELO0 || csrs[i] == CSR_TLBRELO1 ? 0xfffff07f : 0xfffff000;
+		u64 mask = csrs[i] == CSR_TLBIDX			    ? 0xbf000fff
+			   : csrs[i] == CSR_ASID			    ? 0x3ff
+			   : csrs[i] == CSR_TLBREHI			    ? 0xffffe03f
+			   : csrs[i] == CSR_TLBEHI			    ? 0xffffe000
+			   : csrs[i] == CSR_TLBRPRMD || csrs[i] == CSR_PRMD ? 0x7
+			   : csrs[i] >= CSR_DMW0			    ? 0x39
+			   : csrs[i] == CSR_TLBELO0 || csrs[i] == CSR_TLBELO1 ||
+					   csrs[i] == CSR_TLBRELO0 || csrs[i] == CSR_TLBRELO1
+				   ? 0xfffff07f
+				   : 0xfffff000;
 		u64 host = insn(CSRRD(csrs[i]), 0, 0);
-		int volatile_host = csrs[i] == CSR_ERA || csrs[i] == CSR_PRMD || (csrs[i] >= 0x33 && csrs[i] <= 0x37)
-			|| csrs[i] == CSR_BADV || csrs[i] == CSR_PGDL;
+		int volatile_host = csrs[i] == CSR_ERA || csrs[i] == CSR_PRMD ||
+				    (csrs[i] >= 0x33 && csrs[i] <= 0x37) || csrs[i] == CSR_BADV ||
+				    csrs[i] == CSR_PGDL;
 
 		insn(GCSRWR(csrs[i]), PATTERN & mask, 0);
 		v.gpr[4] = csrs[i];
@@ -127,9 +141,11 @@ TEST(bank_guest_own)
 		v.gpr[4] = csrs[i] | mask << 32;
 		run_to_hvc(&v, HVC_CALL);
 		CHECK_EQ(v.gpr[4] & mask, PATTERN & mask, name("csrwr's old value, 0x%x", csrs[i]));
-		CHECK_EQ(insn(GCSRRD(csrs[i]), 0, 0) & mask, ~PATTERN & mask, name("gcsrrd 0x%x", csrs[i]));
+		CHECK_EQ(insn(GCSRRD(csrs[i]), 0, 0) & mask, ~PATTERN & mask,
+			 name("gcsrrd 0x%x", csrs[i]));
 		if (!volatile_host)
-			CHECK_EQ(insn(CSRRD(csrs[i]), 0, 0), host, name("host's CSR 0x%x", csrs[i]));
+			CHECK_EQ(insn(CSRRD(csrs[i]), 0, 0), host,
+				 name("host's CSR 0x%x", csrs[i]));
 		insn(GCSRWR(csrs[i]), 0, 0);
 	}
 }
@@ -188,7 +204,8 @@ TEST(gcsr_fixed_fields)
 
 		CHECK_EQ(insn(GCSRRD(prcfg[i]), 0, 0), host, name("guest CSR 0x%x", prcfg[i]));
 		insn(GCSRWR(prcfg[i]), 0x55, 0);
-		CHECK_EQ(insn(GCSRRD(prcfg[i]), 0, 0), host, name("guest CSR 0x%x after a write", prcfg[i]));
+		CHECK_EQ(insn(GCSRRD(prcfg[i]), 0, 0), host,
+			 name("guest CSR 0x%x after a write", prcfg[i]));
 		CHECK_EQ(insn(CSRRD(prcfg[i]), 0, 0), host, name("host CSR 0x%x", prcfg[i]));
 	}
 	gcsrwr(CSR_ASID, 0);
@@ -200,16 +217,19 @@ TEST(gcsr_fixed_fields)
 /* CSRs that the guest bank has not: read 0, ignore writes; those of the host stay. */
 TEST(gcsr_not_in_bank)
 {
-	static const u32 none[] = {0x9, 0xb, 0xd, 0x14, CSR_GTLBC, CSR_TRGP, 0x17, 0x24, 0x2f, 0x45, CSR_GSTAT, CSR_GCFG,
-				   CSR_GINTC, CSR_GCNTC, 0x61, 0x80, 0x81, 0x90, 0x91, 0x93, 0x98, 0x184, 0x200, 0x201,
-				   0x300, 0x301, 0x380, 0x500, 0x501, 0x502, 0x3fff};
+	static const u32 none[] = {0x9,	  0xb,	 0xd,	0x14,	   CSR_GTLBC, CSR_TRGP,	 0x17,
+				   0x24,  0x2f,	 0x45,	CSR_GSTAT, CSR_GCFG,  CSR_GINTC, CSR_GCNTC,
+				   0x61,  0x80,	 0x81,	0x90,	   0x91,      0x93,	 0x98,
+				   0x184, 0x200, 0x201, 0x300,	   0x301,     0x380,	 0x500,
+				   0x501, 0x502, 0x3fff};
 
 	csrwr(CSR_GINTC, 0);
 	csrwr(CSR_GCNTC, 0);
 	for (u32 i = 0; i < COUNT(none); i++) {
 		u64 host = insn(CSRRD(none[i]), 0, 0);
 
-		CHECK_EQ(host_insn_ecode(GCSRWR(none[i]), -1UL, 0), -1, name("gcsrwr 0x%x", none[i]));
+		CHECK_EQ(host_insn_ecode(GCSRWR(none[i]), -1UL, 0), -1,
+			 name("gcsrwr 0x%x", none[i]));
 		CHECK_EQ(insn(GCSRRD(none[i]), 55, 0), 0, name("guest CSR 0x%x", none[i]));
 		CHECK_EQ(insn(GCSRXCHG(none[i]), 55, -1UL), 0, name("gcsrxchg 0x%x", none[i]));
 		CHECK_EQ(insn(CSRRD(none[i]), 0, 0), host, name("host CSR 0x%x", none[i]));

@@ -40,7 +40,8 @@ TEST(exit_prmd_is_host)
 	CHECK_EQ(gcsrrd(CSR_CRMD), CRMD_DA | CRMD_IE, "guest CRMD");
 }
 
-/* Guest CSRs that hold exception state are not touched by an exit, and ESTAT's ecode in both banks is its own. */
+/* Guest CSRs that hold exception state are not touched by an exit, and ESTAT's ecode in both banks
+ * is its own. */
 TEST(exit_keeps_guest_csrs)
 {
 	struct vcpu v;
@@ -163,17 +164,77 @@ TEST(hvc_in_host)
 
 /* Guest context synchronization: each of these words makes the host emulate. */
 static const u32 gspr_words[] = {
-	CPUCFG, IOCSRRD_B, IOCSRRD_H, IOCSRRD_W, IOCSRRD_D, IOCSRWR_B, IOCSRWR_H, IOCSRWR_W, IOCSRWR_D, IDLE,
-	GCSRRD(CSR_CRMD), GCSRWR(CSR_ERA), GCSRXCHG(CSR_ERA), GTLBCLR, GTLBFLUSH, GTLBSRCH, GTLBRD, GTLBWR, GTLBFILL,
-	CSRRD(CSR_GTLBC), CSRWR(CSR_GTLBC), CSRRD(CSR_TRGP), CSRRD(CSR_GSTAT), CSRWR(CSR_GSTAT), CSRXCHG(CSR_GSTAT),
-	CSRRD(CSR_GCFG), CSRRD(CSR_GINTC), CSRWR(CSR_GINTC), CSRRD(CSR_GCNTC), CSRWR(CSR_GCNTC),
-	/* IMPCTL, MERR*, CTAG, performance counters, debug, watchpoints, MSGINT's, and nothing at all */
-	CSRRD(0x80), CSRWR(0x80), CSRXCHG(0x81), CSRRD(0x90), CSRWR(0x90), CSRRD(0x93), CSRRD(0x98), CSRRD(0x200), CSRWR(0x200),
-	CSRRD(0x201), CSRXCHG(0x201), CSRRD(0x300), CSRRD(0x301), CSRWR(0x310), CSRRD(0x380), CSRRD(0x500), CSRRD(0x501),
-	CSRRD(0x502), CSRRD(0xa0), CSRRD(0xa4), CSRRD(0x9), CSRRD(0x24), CSRRD(0x45), CSRRD(0x3fff), CSRWR(0x3fff),
+	CPUCFG,
+	IOCSRRD_B,
+	IOCSRRD_H,
+	IOCSRRD_W,
+	IOCSRRD_D,
+	IOCSRWR_B,
+	IOCSRWR_H,
+	IOCSRWR_W,
+	IOCSRWR_D,
+	IDLE,
+	GCSRRD(CSR_CRMD),
+	GCSRWR(CSR_ERA),
+	GCSRXCHG(CSR_ERA),
+	GTLBCLR,
+	GTLBFLUSH,
+	GTLBSRCH,
+	GTLBRD,
+	GTLBWR,
+	GTLBFILL,
+	CSRRD(CSR_GTLBC),
+	CSRWR(CSR_GTLBC),
+	CSRRD(CSR_TRGP),
+	CSRRD(CSR_GSTAT),
+	CSRWR(CSR_GSTAT),
+	CSRXCHG(CSR_GSTAT),
+	CSRRD(CSR_GCFG),
+	CSRRD(CSR_GINTC),
+	CSRWR(CSR_GINTC),
+	CSRRD(CSR_GCNTC),
+	CSRWR(CSR_GCNTC),
+	/* IMPCTL, MERR*, CTAG, performance counters, debug, watchpoints, MSGINT's, and nothing at
+	   all */
+	CSRRD(0x80),
+	CSRWR(0x80),
+	CSRXCHG(0x81),
+	CSRRD(0x90),
+	CSRWR(0x90),
+	CSRRD(0x93),
+	CSRRD(0x98),
+	CSRRD(0x200),
+	CSRWR(0x200),
+	CSRRD(0x201),
+	CSRXCHG(0x201),
+	CSRRD(0x300),
+	CSRRD(0x301),
+	CSRWR(0x310),
+	CSRRD(0x380),
+	CSRRD(0x500),
+	CSRRD(0x501),
+	CSRRD(0x502),
+	CSRRD(0xa0),
+	CSRRD(0xa4),
+	CSRRD(0x9),
+	CSRRD(0x24),
+	CSRRD(0x45),
+	CSRRD(0x3fff),
+	CSRWR(0x3fff),
 	CSRXCHG(0x3fff),
-	INVTLB(0x9), INVTLB(0xa), INVTLB(0xb), INVTLB(0xc), INVTLB(0xd), INVTLB(0xe), INVTLB(0x10), INVTLB(0x11), INVTLB(0x12),
-	INVTLB(0x13), INVTLB(0x14), INVTLB(0x15), INVTLB(0x16),
+	INVTLB(0x9),
+	INVTLB(0xa),
+	INVTLB(0xb),
+	INVTLB(0xc),
+	INVTLB(0xd),
+	INVTLB(0xe),
+	INVTLB(0x10),
+	INVTLB(0x11),
+	INVTLB(0x12),
+	INVTLB(0x13),
+	INVTLB(0x14),
+	INVTLB(0x15),
+	INVTLB(0x16),
 };
 
 TEST(gspr_sources)
@@ -212,7 +273,8 @@ TEST(gspr_at_plv3)
 			CHECK_EQ(v.badi, word, "BADI of cpucfg");
 			continue;
 		}
-		if (guest_run(&v) != EC_HVC || v.badi != HVCL(HVC_EXC) || (gcsrrd(CSR_ESTAT) >> 16 & 0x3f) != EC_IPE)
+		if (guest_run(&v) != EC_HVC || v.badi != HVCL(HVC_EXC) ||
+		    (gcsrrd(CSR_ESTAT) >> 16 & 0x3f) != EC_IPE)
 			guest_fatal(&v, name("IPE in the guest for the word 0x%x", word));
 		CHECK_EQ(gcsrrd(CSR_BADI), word, "guest BADI");
 		CHECK_EQ(gcsrrd(CSR_PRMD) & 3, 3, "guest PRMD.PPLV");
@@ -233,11 +295,37 @@ TEST(gspr_has_resume_address)
 /* None of these leaves. */
 TEST(stays_inside)
 {
-	static const u32 words[] = {RDTIME_D, RDTIMEL_W, RDTIMEH_W, TLBSRCH, TLBRD, TLBCLR, TLBFLUSH, CACOP,
-				    INVTLB(0), INVTLB(1), INVTLB(2), INVTLB(3), INVTLB(4), INVTLB(5), INVTLB(6),
-				    CSRRD(CSR_CRMD), CSRRD(CSR_CPUID), CSRRD(CSR_PRCFG1), CSRRD(CSR_TVAL), CSRRD(CSR_PGD),
-				    CSRWR(CSR_SAVE0), CSRRD(CSR_MISC), CSRRD(CSR_RVACFG), CSRRD(CSR_STLBPS), CSRRD(CSR_LLBCTL),
-				    CSRRD(0x30), CSRRD(0x37), CSRRD(0x88), CSRRD(0x8f), CSRRD(0x180), CSRRD(0x183)};
+	static const u32 words[] = {RDTIME_D,
+				    RDTIMEL_W,
+				    RDTIMEH_W,
+				    TLBSRCH,
+				    TLBRD,
+				    TLBCLR,
+				    TLBFLUSH,
+				    CACOP,
+				    INVTLB(0),
+				    INVTLB(1),
+				    INVTLB(2),
+				    INVTLB(3),
+				    INVTLB(4),
+				    INVTLB(5),
+				    INVTLB(6),
+				    CSRRD(CSR_CRMD),
+				    CSRRD(CSR_CPUID),
+				    CSRRD(CSR_PRCFG1),
+				    CSRRD(CSR_TVAL),
+				    CSRRD(CSR_PGD),
+				    CSRWR(CSR_SAVE0),
+				    CSRRD(CSR_MISC),
+				    CSRRD(CSR_RVACFG),
+				    CSRRD(CSR_STLBPS),
+				    CSRRD(CSR_LLBCTL),
+				    CSRRD(0x30),
+				    CSRRD(0x37),
+				    CSRRD(0x88),
+				    CSRRD(0x8f),
+				    CSRRD(0x180),
+				    CSRRD(0x183)};
 	struct vcpu v;
 
 	for (u32 i = 0; i < COUNT(words); i++) {
@@ -307,8 +395,10 @@ TEST(guest_ertn)
 /* gcsr* are the host kernel's only. */
 TEST(lvz_needs_plv0)
 {
-	static const u32 words[] = {GCSRRD(CSR_CRMD), GCSRWR(CSR_ERA), GCSRXCHG(CSR_ERA), GTLBCLR, GTLBFLUSH, GTLBSRCH, GTLBRD,
-				    GTLBWR, GTLBFILL, INVTLB(0x12), INVTLB(0x16), CSRRD(CSR_GSTAT)};
+	static const u32 words[] = {GCSRRD(CSR_CRMD), GCSRWR(CSR_ERA), GCSRXCHG(CSR_ERA),
+				    GTLBCLR,	      GTLBFLUSH,       GTLBSRCH,
+				    GTLBRD,	      GTLBWR,	       GTLBFILL,
+				    INVTLB(0x12),     INVTLB(0x16),    CSRRD(CSR_GSTAT)};
 
 	/* The host at PLV3, in its window; the exception's handler brings it back to PLV0. */
 	csrwr(CSR_DMW0, DMW_KERNEL | 0x8);

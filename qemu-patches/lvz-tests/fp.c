@@ -2,8 +2,8 @@
 /* Floating point and vectors: a unit works in the guest when guest EUEN and host EUEN have it. */
 #include "lvz.h"
 
-extern char guest_fp[], guest_lsx[], guest_lasx[], units_load_d[], units_save_d[], units_load_v[], units_save_v[],
-	units_load_x[], units_save_x[];
+extern char guest_fp[], guest_lsx[], guest_lasx[], units_load_d[], units_save_d[], units_load_v[],
+	units_save_v[], units_load_x[], units_save_x[];
 
 static const struct unit {
 	const char *name;
@@ -151,17 +151,20 @@ static void pattern(struct regs *r, u64 seed)
 {
 	for (int i = 0; i < 32; i++)
 		for (int j = 0; j < 4; j++)
-			r->reg[i][j] = seed * 0x0101010101010101UL + (u64)(i * 4 + j) * 0x0001000200030004UL;
+			r->reg[i][j] = seed * 0x0101010101010101UL +
+				       (u64)(i * 4 + j) * 0x0001000200030004UL;
 	for (int i = 0; i < 8; i++)
 		r->fcc[i] = (seed >> i) & 1;
 	r->fcsr = seed & 1 ? 0x100 : 0x200; /* rounding mode */
 }
 
-static void check_regs(const struct regs *found, const struct regs *expected, u32 width, const char *what)
+static void check_regs(const struct regs *found, const struct regs *expected, u32 width,
+		       const char *what)
 {
 	for (u32 i = 0; i < 32; i++)
 		for (u32 j = 0; j < width / 8; j++)
-			CHECK_EQ(found->reg[i][j], expected->reg[i][j], name("%s: register %u, part %u", what, i, j));
+			CHECK_EQ(found->reg[i][j], expected->reg[i][j],
+				 name("%s: register %u, part %u", what, i, j));
 	for (u32 i = 0; i < 8; i++)
 		CHECK_EQ(found->fcc[i], expected->fcc[i], name("%s: fcc%u", what, i));
 	CHECK_EQ(found->fcsr, expected->fcsr, name("%s: fcsr0", what));

@@ -51,8 +51,10 @@ TEST(off_host_tlb)
 /* Without the property there is no trace of LVZ. */
 TEST(off_nothing)
 {
-	static const u32 gone[] = {HVCL(0), GTLBCLR, GTLBFLUSH, GTLBSRCH, GTLBRD, GTLBWR, GTLBFILL, GCSRRD(CSR_CRMD),
-				   GCSRWR(CSR_CRMD), GCSRXCHG(CSR_CRMD), GCSRRD(0x3ff)};
+	static const u32 gone[] = {
+		HVCL(0),      GTLBCLR,	GTLBFLUSH,	  GTLBSRCH,	    GTLBRD,
+		GTLBWR,	      GTLBFILL, GCSRRD(CSR_CRMD), GCSRWR(CSR_CRMD), GCSRXCHG(CSR_CRMD),
+		GCSRRD(0x3ff)};
 	static const u32 csrs[] = {CSR_GTLBC, CSR_TRGP, CSR_GSTAT, CSR_GCFG, CSR_GINTC, CSR_GCNTC};
 
 	CHECK_EQ(insn(CPUCFG, 0, 2) >> 10 & 0xf, 0, "CPUCFG2.LVZ and LVZ_VER");

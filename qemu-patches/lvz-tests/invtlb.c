@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * invtlb: each operation against a table of entries, in host and guest. What has to go must be gone, what has to stay must
- * be there: flushing too much hides the faults that this project hunts. Looked at by tlbrd, by tlbsrch and by accesses.
+ * invtlb: each operation against a table of entries, in host and guest. What has to go must be
+ * gone, what has to stay must be there: flushing too much hides the faults that this project hunts.
+ * Looked at by tlbrd, by tlbsrch and by accesses.
  */
 #include "lvz.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * Both banks get all of these. va is VA, GVA or GPA, of a pair of pages; addresses are distinct where two could match. (In
- * the second stage those that differ only in their ASID do match; there they are looked at by tlbrd alone.)
+ * Both banks get all of these. va is VA, GVA or GPA, of a pair of pages; addresses are distinct
+ * where two could match. (In the second stage those that differ only in their ASID do match; there
+ * they are looked at by tlbrd alone.)
  */
 #define A 0x10000000UL
 static const struct entry {
@@ -61,7 +63,8 @@ static void fill(enum bank b)
 {
 	for (u32 i = 0; i < N; i++) {
 		u64 flags = PTE_RW | (entries[i].g ? PTE_G : 0);
-		struct tlbe e = {entries[i].va, flags, flags, entries[i].ps, entries[i].asid, entries[i].gid, index_of(i)};
+		struct tlbe e = {entries[i].va,	  flags,	  flags,      entries[i].ps,
+				 entries[i].asid, entries[i].gid, index_of(i)};
 
 		tlb_write(b, &e);
 	}
@@ -80,20 +83,23 @@ static int dropped(enum bank b, const struct entry *e, u32 op, u64 rj, u64 a)
 
 	if (op <= 6) /* the host's operations on its own translations */
 		return b == HOST && e->gid == 0 &&
-		       (op <= 1 || (op == 2 && e->g) || (op == 3 && !e->g) || (op == 4 && !e->g && own) ||
-			(op == 5 && !e->g && own && covers(e, a)) || (op == 6 && (e->g || own) && covers(e, a)));
+		       (op <= 1 || (op == 2 && e->g) || (op == 3 && !e->g) ||
+			(op == 4 && !e->g && own) || (op == 5 && !e->g && own && covers(e, a)) ||
+			(op == 6 && (e->g || own) && covers(e, a)));
 	if (b == GUEST) {
 		if (op == 0x10 || op == 0x12)
 			return 1;
 		if (e->gid != gid)
 			return 0;
-		return op == 9 || op == 0x13 || op == 0x15 || (op == 0xa && e->g) || (op == 0xb && !e->g) ||
-		       (op == 0xc && !e->g && own) || (op == 0xd && !e->g && own && covers(e, a)) ||
+		return op == 9 || op == 0x13 || op == 0x15 || (op == 0xa && e->g) ||
+		       (op == 0xb && !e->g) || (op == 0xc && !e->g && own) ||
+		       (op == 0xd && !e->g && own && covers(e, a)) ||
 		       (op == 0xe && (e->g || own) && covers(e, a));
 	}
 	if (e->gid == 0)
 		return 0;
-	return op == 0x11 || op == 0x12 || (e->gid == gid && (op == 0x14 || op == 0x15 || (op == 0x16 && covers(e, a))));
+	return op == 0x11 || op == 0x12 ||
+	       (e->gid == gid && (op == 0x14 || op == 0x15 || (op == 0x16 && covers(e, a))));
 }
 
 static void check_op(u32 op, u64 rj, u64 a)
@@ -108,9 +114,11 @@ static void check_op(u32 op, u64 rj, u64 a)
 	for (enum bank b = HOST; b <= GUEST; b++)
 		for (u32 i = 0; i < N; i++) {
 			int there = !dropped(b, &entries[i], op, rj, a);
-			const char *what = name("%s entry %u (va 0x%lx gid 0x%x asid %u g %u) after invtlb 0x%x, rj 0x%lx, 0x%lx",
-						b == HOST ? "host" : "guest", i, entries[i].va, entries[i].gid,
-						entries[i].asid, entries[i].g, op, rj, a);
+			const char *what =
+				name("%s entry %u (va 0x%lx gid 0x%x asid %u g %u) after invtlb "
+				     "0x%x, rj 0x%lx, 0x%lx",
+				     b == HOST ? "host" : "guest", i, entries[i].va, entries[i].gid,
+				     entries[i].asid, entries[i].g, op, rj, a);
 
 			CHECK_EQ(tlb_read(b, index_of(i), &r), there, what);
 			if (there) {
@@ -118,16 +126,20 @@ static void check_op(u32 op, u64 rj, u64 a)
 				CHECK_EQ(r.gid, entries[i].gid, what);
 			}
 		}
-	/* By search: with the entry's own GID and ASID, in its odd page; only the one that is left can be found. */
+	/* By search: with the entry's own GID and ASID, in its odd page; only the one that is left
+	 * can be found. */
 	for (u32 i = 0; i < N; i++) {
 		int there = !dropped(GUEST, &entries[i], op, rj, a);
 
-		CHECK_EQ(tlb_search(GUEST, entries[i].gid, entries[i].asid, entries[i].va | 1UL << entries[i].ps),
-			 there ? index_of(i) : -1UL, name("gtlbsrch for entry %u after invtlb 0x%x", i, op));
+		CHECK_EQ(tlb_search(GUEST, entries[i].gid, entries[i].asid,
+				    entries[i].va | 1UL << entries[i].ps),
+			 there ? index_of(i) : -1UL,
+			 name("gtlbsrch for entry %u after invtlb 0x%x", i, op));
 		if (entries[i].gid)
 			continue;
 		there = !dropped(HOST, &entries[i], op, rj, a);
-		CHECK_EQ(tlb_search(HOST, 0, entries[i].asid, entries[i].va), there ? index_of(i) : -1UL,
+		CHECK_EQ(tlb_search(HOST, 0, entries[i].asid, entries[i].va),
+			 there ? index_of(i) : -1UL,
 			 name("tlbsrch for entry %u after invtlb 0x%x", i, op));
 	}
 }
@@ -190,7 +202,8 @@ TEST(invtlb_others_do_not_exist)
 	static const u32 none[] = {7, 8, 0xf, 0x17, 0x18, 0x1f};
 
 	for (u32 i = 0; i < COUNT(none); i++)
-		CHECK_EQ(host_insn_ecode(INVTLB(none[i]), 0, 0), EC_INE, name("invtlb 0x%x", none[i]));
+		CHECK_EQ(host_insn_ecode(INVTLB(none[i]), 0, 0), EC_INE,
+			 name("invtlb 0x%x", none[i]));
 }
 
 /* The guest's 0-6 act on the guest TLB of its GID, which is GSTAT's, whatever rj says. */
@@ -203,7 +216,8 @@ TEST(invtlb_in_guest)
 {
 	static const struct {
 		u64 rj, a;
-	} args[] = {{3, A}, {4, A + 0x1000}, {3 | 2 << 16, A + 0x4000}, {4, A + 0x4000}, {3, 0x20200000}, {3, A + 0x200000}};
+	} args[] = {{3, A},	     {4, A + 0x1000}, {3 | 2 << 16, A + 0x4000},
+		    {4, A + 0x4000}, {3, 0x20200000}, {3, A + 0x200000}};
 	struct vcpu v;
 	struct tlbe r;
 
@@ -222,16 +236,18 @@ TEST(invtlb_in_guest)
 				e.gid = 0;
 				there |= !dropped(HOST, &e, op, args[n].rj, args[n].a);
 				CHECK_EQ(tlb_read(GUEST, index_of(i), &r), there,
-					 name("guest entry %u after the guest's invtlb 0x%x, 0x%lx, 0x%lx", i, op, args[n].rj,
-					      args[n].a));
-				CHECK_EQ(tlb_read(HOST, index_of(i), &r), 1, name("host entry %u", i));
+					 name("guest entry %u after the guest's invtlb 0x%x, "
+					      "0x%lx, 0x%lx",
+					      i, op, args[n].rj, args[n].a));
+				CHECK_EQ(tlb_read(HOST, index_of(i), &r), 1,
+					 name("host entry %u", i));
 			}
 		}
 }
 
 /*
- * The same by accesses of a guest that has used every translation before, so that the emulator had cached them: what is
- * dropped misses, what stays hits, with the right page.
+ * The same by accesses of a guest that has used every translation before, so that the emulator had
+ * cached them: what is dropped misses, what stays hits, with the right page.
  */
 #define GVA 0x30000000UL
 #define GPA 0x40000000UL
@@ -258,7 +274,8 @@ static void fill_pages(u32 gid)
 {
 	for (u32 i = 0; i < PAGES; i++) {
 		u64 g = pages[i].g ? PTE_G : 0;
-		struct tlbe e = {pages[i].gva, pages[i].gpa | PTE_RW | g, g, 12, pages[i].asid, gid, stlb(pages[i].gva, gid)};
+		struct tlbe e = {pages[i].gva, pages[i].gpa | PTE_RW | g, g, 12, pages[i].asid,
+				 gid,	       stlb(pages[i].gva, gid)};
 
 		if (!page_of[gid][i])
 			page_of[gid][i] = alloc(4096);
@@ -318,9 +335,13 @@ static void check_access(u32 op, u64 rj, u64 a)
 		for (u32 i = 0; i < PAGES; i++) {
 			struct entry e1 = {pages[i].gva, 12, pages[i].asid, pages[i].g, gid};
 			struct entry e2 = {pages[i].gpa, 12, 0, 0, gid};
-			int expected = dropped(GUEST, &e1, op, rj, a) ? MISS1 : dropped(HOST, &e2, op, rj, a) ? MISS2 : HIT;
+			int expected = dropped(GUEST, &e1, op, rj, a)  ? MISS1
+				       : dropped(HOST, &e2, op, rj, a) ? MISS2
+								       : HIT;
 			int found = access(gid, i, &val);
-			const char *what = name("GID %u's page %u after invtlb 0x%x, rj 0x%lx, 0x%lx", gid, i, op, rj, a);
+			const char *what =
+				name("GID %u's page %u after invtlb 0x%x, rj 0x%lx, 0x%lx", gid, i,
+				     op, rj, a);
 
 			CHECK_EQ((u64)found, (u64)expected, what);
 			if (found == HIT)
@@ -368,7 +389,8 @@ TEST(invtlb_in_guest_seen_by_accesses)
 				gcsrwr(CSR_ASID, pages[i].asid);
 				if (dropped(HOST, &e, op, 3, pages[j].gva)) {
 					run_to_hvc(&v, HVC_REFILL);
-					CHECK_EQ(gcsrrd(CSR_TLBRBADV), pages[i].gva, "guest TLBRBADV");
+					CHECK_EQ(gcsrrd(CSR_TLBRBADV), pages[i].gva,
+						 "guest TLBRBADV");
 				} else {
 					run_to_hvc(&v, HVC_CALL);
 					CHECK_EQ(v.gpr[4], 2 * (100 + i), "value");
@@ -388,7 +410,8 @@ TEST(invtlb_seen_by_host)
 		for (u32 asid = 3; asid <= 4; asid++)
 			for (u32 g = 0; g <= 1; g++) {
 				u64 flags = PTE_RW | (g ? PTE_G : 0);
-				struct tlbe t = {at, p | flags, g ? PTE_G : 0, 12, 3, 0, stlb(at, 3)};
+				struct tlbe t = {at, p | flags, g ? PTE_G : 0, 12,
+						 3,  0,		stlb(at, 3)};
 				struct entry e = {at, 12, 3, g, 0};
 
 				tlb_write(HOST, &t);
@@ -398,7 +421,8 @@ TEST(invtlb_seen_by_host)
 				try_begin();
 				(void)*(volatile u64 *)at;
 				CHECK_EQ(caught()->count, (u64)dropped(HOST, &e, op, asid, at),
-					 name("misses after invtlb 0x%x, ASID %u, G %u", op, asid, g));
+					 name("misses after invtlb 0x%x, ASID %u, G %u", op, asid,
+					      g));
 			}
 	}
 }

@@ -100,7 +100,8 @@ TEST(vip_interrupts)
 		start(&v, guest_spin, 4UL << i, CRMD_IE);
 		csrwr(CSR_GINTC, 1UL << i);
 		run_to_irq(&v, 4UL << i);
-		CHECK_EQ(gcsrrd(CSR_ERA), pa(guest_spin), "guest ERA: before the first instruction");
+		CHECK_EQ(gcsrrd(CSR_ERA), pa(guest_spin),
+			 "guest ERA: before the first instruction");
 		/* masked by ECFG, then by IE */
 		start(&v, guest_return, 0x1fff & ~(4UL << i), CRMD_IE);
 		run_to_end(&v);
@@ -176,9 +177,11 @@ TEST(swi_and_ipi_by_host)
 	}
 }
 
-/* What becomes possible is taken at once: behind csrwr CRMD, csrxchg CRMD, csrwr ECFG, csrwr ESTAT, ertn. */
-extern char guest_enable_crmd[], guest_enabled_crmd[], guest_enable_xchg[], guest_enabled_xchg[], guest_enable_ecfg[],
-	guest_enabled_ecfg[], guest_enable_estat[], guest_enabled_estat[], guest_enable_ertn[], guest_enabled_ertn[];
+/* What becomes possible is taken at once: behind csrwr CRMD, csrxchg CRMD, csrwr ECFG, csrwr ESTAT,
+ * ertn. */
+extern char guest_enable_crmd[], guest_enabled_crmd[], guest_enable_xchg[], guest_enabled_xchg[],
+	guest_enable_ecfg[], guest_enabled_ecfg[], guest_enable_estat[], guest_enabled_estat[],
+	guest_enable_ertn[], guest_enabled_ertn[];
 
 static void check_enable(void *fn, const void *enabled, u64 ecfg, u64 ie, u64 vip)
 {

@@ -177,7 +177,8 @@ void handle_host_exception(u64 vector)
 	e->gstat = csrrd(CSR_GSTAT);
 	e->count++;
 	if (!trying)
-		fatal("unexpected host exception: ecode 0x%lx ESTAT 0x%lx ERA 0x%lx BADV 0x%lx BADI 0x%lx PRMD 0x%lx "
+		fatal("unexpected host exception: ecode 0x%lx ESTAT 0x%lx ERA 0x%lx BADV 0x%lx "
+		      "BADI 0x%lx PRMD 0x%lx "
 		      "GSTAT 0x%lx vector 0x%lx",
 		      e->ecode, e->estat, e->era, e->badv, e->badi, e->prmd, e->gstat, vector);
 	csrxchg(CSR_PRMD, 0, 3); /* goes on at PLV0: see lvz_needs_plv0 */
@@ -441,12 +442,14 @@ void guest_skip_exc(void)
 
 _Noreturn void guest_fatal(struct vcpu *v, const char *what)
 {
-	fatal("expected %s; found exit ecode 0x%lx subcode 0x%lx vector 0x%lx ERA 0x%lx BADV 0x%lx BADI 0x%lx "
+	fatal("expected %s; found exit ecode 0x%lx subcode 0x%lx vector 0x%lx ERA 0x%lx BADV 0x%lx "
+	      "BADI 0x%lx "
 	      "ESTAT 0x%lx PRMD 0x%lx GSTAT 0x%lx a0 0x%lx ra 0x%lx; "
-	      "guest CRMD 0x%lx ESTAT 0x%lx ERA 0x%lx BADV 0x%lx BADI 0x%lx TLBRERA 0x%lx TLBRBADV 0x%lx",
-	      what, v->ecode, v->esubcode, v->vector, v->era, v->badv, v->badi, v->estat, v->prmd, v->gstat, v->gpr[4],
-	      v->gpr[1], gcsrrd(CSR_CRMD), gcsrrd(CSR_ESTAT), gcsrrd(CSR_ERA), gcsrrd(CSR_BADV), gcsrrd(CSR_BADI),
-	      gcsrrd(CSR_TLBRERA), gcsrrd(CSR_TLBRBADV));
+	      "guest CRMD 0x%lx ESTAT 0x%lx ERA 0x%lx BADV 0x%lx BADI 0x%lx TLBRERA 0x%lx TLBRBADV "
+	      "0x%lx",
+	      what, v->ecode, v->esubcode, v->vector, v->era, v->badv, v->badi, v->estat, v->prmd,
+	      v->gstat, v->gpr[4], v->gpr[1], gcsrrd(CSR_CRMD), gcsrrd(CSR_ESTAT), gcsrrd(CSR_ERA),
+	      gcsrrd(CSR_BADV), gcsrrd(CSR_BADI), gcsrrd(CSR_TLBRERA), gcsrrd(CSR_TLBRBADV));
 }
 
 void run_to_hvc(struct vcpu *v, u32 code)
@@ -501,12 +504,12 @@ void main(u64 cmdline)
 	csrwr(CSR_EUEN, 0);
 	csrwr(KS_VCPU, 0);
 	if (same("list", want)) {
-		for (const struct test *t = tests_begin; t < tests_end; t++)
+		for (const struct test *t = tests_begin; (u64)t < (u64)tests_end; t++)
 			print("%s\n", t->name);
 		running = "list";
 		finish();
 	}
-	for (const struct test *t = tests_begin; t < tests_end; t++)
+	for (const struct test *t = tests_begin; (u64)t < (u64)tests_end; t++)
 		if (same(t->name, want)) {
 			running = t->name;
 			t->run();

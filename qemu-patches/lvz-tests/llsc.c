@@ -2,7 +2,8 @@
 /* LL/SC: each bank has a LLbit of its own; what breaks it and what does not. */
 #include "lvz.h"
 
-extern char llsc_hvcl[], llsc_nothing[], llsc_syscall[], llsc_load[], llsc_wcllb[], llsc_rollb[], llsc_klo_syscall[];
+extern char llsc_hvcl[], llsc_nothing[], llsc_syscall[], llsc_load[], llsc_wcllb[], llsc_rollb[],
+	llsc_klo_syscall[];
 
 static u64 cell; /* what guest and host count in */
 static u64 other;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the tests share: registers and instructions of LoongArch and of its virtualization extension, the test macros, the
- * console, exceptions, TLBs, page tables, and guests.
+ * What the tests share: registers and instructions of LoongArch and of its virtualization
+ * extension, the test macros, the console, exceptions, TLBs, page tables, and guests.
  */
 #ifndef LVZ_H
 #define LVZ_H
@@ -134,12 +134,14 @@ typedef unsigned long u64;
 /* Vectors of start.S */
 #define VEC_REFILL 0x200
 
-/* Codes of hvcl in our guests: CALL is what guest C code uses; the others are guests' exception entries (start.S). */
+/* Codes of hvcl in our guests: CALL is what guest C code uses; the others are guests' exception
+ * entries (start.S). */
 #define HVC_CALL 0x10
 #define HVC_REFILL 0x7ffd
 #define HVC_EXC 0x7ffe
 
-/* Windows: cached for host and guest kernel, the same with PLV3 for guests' user code, uncached for devices */
+/* Windows: cached for host and guest kernel, the same with PLV3 for guests' user code, uncached for
+ * devices */
 #define WIN_KERNEL 0x9000000000000000
 #define WIN_USER 0xa000000000000000
 #define WIN_DEVICE 0x8000000000000000
@@ -212,7 +214,10 @@ typedef unsigned long u64;
 #define csrxchg(csr, val, mask)                                                                    \
 	({                                                                                         \
 		u64 v_ = (val);                                                                    \
-		asm volatile("csrxchg %0, %1, %2" : "+r"(v_) : "r"((u64)(mask)), "i"(csr) : "memory");  \
+		asm volatile("csrxchg %0, %1, %2"                                                  \
+			     : "+r"(v_)                                                            \
+			     : "r"((u64)(mask)), "i"(csr)                                          \
+			     : "memory");                                                          \
 		v_;                                                                                \
 	})
 #define gcsrrd(csr)                                                                                \
@@ -230,7 +235,10 @@ typedef unsigned long u64;
 #define gcsrxchg(csr, val, mask)                                                                   \
 	({                                                                                         \
 		u64 v_ = (val);                                                                    \
-		asm volatile("gcsrxchg %0, %1, %2" : "+r"(v_) : "r"((u64)(mask)), "i"(csr) : "memory"); \
+		asm volatile("gcsrxchg %0, %1, %2"                                                 \
+			     : "+r"(v_)                                                            \
+			     : "r"((u64)(mask)), "i"(csr)                                          \
+			     : "memory");                                                          \
 		v_;                                                                                \
 	})
 
@@ -249,8 +257,8 @@ struct test {
 };
 #define TEST(id)                                                                                   \
 	static void test_##id(void);                                                               \
-	static const struct test entry_##id __attribute__((used, section(".tests"))) = {           \
-		#id, test_##id};                                                                   \
+	static const struct test entry_##id                                                        \
+		__attribute__((used, section(".tests"))) = {#id, test_##id};                       \
 	static void test_##id(void)
 
 /* check: a failure is printed and counted, the test goes on; need: it ends there. */
@@ -284,13 +292,16 @@ static inline void write64(u64 p, u64 v)
 {
 	*(volatile u64 *)va(p) = v;
 }
-/* Zeroed, aligned to its size, which is a power of 2 and at least a page. Returns a physical address. */
+/* Zeroed, aligned to its size, which is a power of 2 and at least a page. Returns a physical
+ * address. */
 u64 alloc(u64 size);
 
-/* Runs one instruction, given as a word; in host and guest. a0 and a1 are its operands, a0 is returned. */
+/* Runs one instruction, given as a word; in host and guest. a0 and a1 are its operands, a0 is
+ * returned. */
 u64 insn(u32 word, u64 a0, u64 a1);
 
-/* Host exceptions: between try() and caught(), one that is taken is recorded and its instruction skipped. */
+/* Host exceptions: between try() and caught(), one that is taken is recorded and its instruction
+ * skipped. */
 struct exception {
 	u64 ecode, vector, era, badv, badi, estat, prmd, gstat, count;
 };
@@ -305,7 +316,7 @@ struct tlbe {
 	u32 ps, asid, gid, index;
 };
 enum bank { HOST, GUEST };
-void tlb_write(enum bank b, const struct tlbe *e); /* by tlbwr or gtlbwr at e->index */
+void tlb_write(enum bank b, const struct tlbe *e);    /* by tlbwr or gtlbwr at e->index */
 int tlb_read(enum bank b, u32 index, struct tlbe *e); /* false when there is none; gid is TRGP's */
 int tlb_search(enum bank b, u32 gid, u32 asid, u64 va); /* an index, or -1 */
 void tlb_drop(enum bank b, u32 index);
@@ -315,7 +326,8 @@ static inline u32 stlb(u64 va, u32 way)
 {
 	return way * 256 + ((va >> 13) & 255);
 }
-/* Second-stage entry for a pair of 4 KiB pages; the image (code, data, stacks) for a guest, in MTLB entry `gid`. */
+/* Second-stage entry for a pair of 4 KiB pages; the image (code, data, stacks) for a guest, in MTLB
+ * entry `gid`. */
 void s2_pair(u32 gid, u64 gpa, u64 lo0, u64 lo1, u32 way);
 void s2_image(u32 gid);
 
@@ -324,7 +336,8 @@ void s2_image(u32 gid);
 /* Page tables: 4 KiB pages, three levels of 512. */
 #define PWCL_4K (12 | 9 << 5 | 21 << 10 | 9 << 15 | 30 << 20 | 9 << 25)
 u64 pt_new(void);
-u64 *pt_entry(u64 root, u64 va, int level); /* level 0: the PTE; 1: the entry for 2 MiB. Makes tables. */
+u64 *pt_entry(u64 root, u64 va,
+	      int level); /* level 0: the PTE; 1: the entry for 2 MiB. Makes tables. */
 static inline void pt_map(u64 root, u64 va, u64 pte)
 {
 	*pt_entry(root, va, 0) = pte;
@@ -345,22 +358,25 @@ _Static_assert(__builtin_offsetof(struct vcpu, gstat) == V_GSTAT, "start.S and s
 void guest_enter(struct vcpu *v); /* start.S */
 
 /*
- * A guest that will call fn(a0, a1) in direct address mode at PLV0, GID 1 unless told, its image mapped, exceptions leading
- * to HVC_EXC and HVC_REFILL. The host's second-stage misses are exits with ecode EC_REFILL.
+ * A guest that will call fn(a0, a1) in direct address mode at PLV0, GID 1 unless told, its image
+ * mapped, exceptions leading to HVC_EXC and HVC_REFILL. The host's second-stage misses are exits
+ * with ecode EC_REFILL.
  */
 void guest_init(struct vcpu *v, void *fn, u64 a0, u64 a1);
 void guest_init_gid(struct vcpu *v, u32 gid, void *fn, u64 a0, u64 a1);
-void guest_paging(struct vcpu *v); /* from now on PG=1, running in the kernel window, with the user window */
+void guest_paging(
+	struct vcpu *v); /* from now on PG=1, running in the kernel window, with the user window */
 void guest_user(struct vcpu *v); /* and at PLV3, in the user window */
-u64 guest_run(struct vcpu *v); /* returns the exception code of the exit */
-void guest_skip_exc(void); /* after HVC_EXC: the guest goes on behind the instruction */
+u64 guest_run(struct vcpu *v);	 /* returns the exception code of the exit */
+void guest_skip_exc(void);	 /* after HVC_EXC: the guest goes on behind the instruction */
 /* Runs on until an exit, which must be this one; fatal with the registers otherwise. */
 void run_to_hvc(struct vcpu *v, u32 code);
 void run_to_exc(struct vcpu *v, u32 ecode); /* an exception inside the guest */
 void run_to_exit(struct vcpu *v, u32 ecode);
 void run_to_end(struct vcpu *v); /* the guest's function returned */
 _Noreturn void guest_fatal(struct vcpu *v, const char *what);
-/* Makes second-stage misses walk the page table v->s2_root, by lddir and ldpte, and go on with ertn. */
+/* Makes second-stage misses walk the page table v->s2_root, by lddir and ldpte, and go on with
+ * ertn. */
 void walk_stage2(struct vcpu *v, u64 root);
 extern volatile u64 s2_misses, s2_last_badv;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The first stage: a guest with its own page tables, TLB, windows and refill handler, on top of the second stage. */
+/* The first stage: a guest with its own page tables, TLB, windows and refill handler, on top of the
+ * second stage. */
 #include "lvz.h"
 
 #define RET 0x4c000020 /* jr $ra */
@@ -290,7 +291,8 @@ TEST(s1_refill_walk)
 	CHECK_EQ(gcsrrd(CSR_CRMD) & 0x1f, CRMD_PG, "guest CRMD after the refill's ertn");
 }
 
-/* lddir's and ldpte's own loads take the second stage: each may leave, inside the guest's refill. */
+/* lddir's and ldpte's own loads take the second stage: each may leave, inside the guest's refill.
+ */
 TEST(s1_refill_walk_leaves)
 {
 	static struct tables t;
@@ -321,7 +323,8 @@ TEST(s1_refill_walk_leaves)
 	CHECK_EQ(v.gpr[4], 100, "value");
 }
 
-/* The same, the host's handler being an ordinary one whose ertn lands in the guest's refill handler */
+/* The same, the host's handler being an ordinary one whose ertn lands in the guest's refill handler
+ */
 TEST(s1_refill_in_s2_refill)
 {
 	static struct tables t;
@@ -346,7 +349,8 @@ TEST(s1_huge_page)
 {
 	struct vcpu v;
 	u64 p = alloc(0x200000);
-	struct tlbe e = {0x20000000, 0x80000000 | PTE_RW, 0x80200000 | PTE_RW, 21, 0, 1, STLB_SIZE + 3};
+	struct tlbe e = {0x20000000, 0x80000000 | PTE_RW, 0x80200000 | PTE_RW, 21, 0,
+			 1,	     STLB_SIZE + 3};
 
 	write64(p + 0x12348, 0x333);
 	init(&v, 1, guest_load, 0x20212348, 0);
@@ -370,7 +374,8 @@ TEST(s1_huge_pte)
 
 	write64(p + 0x123458, 0x444);
 	guest_map(&t, GVA, 0);
-	write64(t.pa + 0x1000 + (GVA >> 21 & 511) * 8, 0x80200000 | PTE_RW | PTE_HUGE | PTE_HGLOBAL);
+	write64(t.pa + 0x1000 + (GVA >> 21 & 511) * 8,
+		0x80200000 | PTE_RW | PTE_HUGE | PTE_HGLOBAL);
 	init(&v, 1, guest_load, (GVA & -0x200000UL) + 0x123458, 0);
 	gcsrwr(CSR_TLBRENTRY, pa(guest_refill_walk));
 	gcsrwr(CSR_PGDL, t.gpa);
@@ -487,9 +492,9 @@ TEST(s1_retention)
 	CHECK_EQ(v.gpr[4], 100, "after another guest");
 	gcsrwr(CSR_ASID, 5);
 	gcsrwr(CSR_ASID, 0);
-	insn(INVTLB(0), 0, 0); /* the host's own flush */
+	insn(INVTLB(0), 0, 0);			   /* the host's own flush */
 	insn(INVTLB(0x16), 1 << 16, GPA + 0x8000); /* of another page */
-	insn(INVTLB(0x9), 2 << 16, 0); /* of another guest */
+	insn(INVTLB(0x9), 2 << 16, 0);		   /* of another guest */
 	v.gpr[4] = GVA;
 	run_to_hvc(&v, HVC_CALL);
 	CHECK_EQ(v.gpr[4], 100, "after other flushes");
@@ -499,7 +504,8 @@ TEST(s1_retention)
 	CHECK_EQ(v.gpr[4], 200, "after the flush");
 }
 
-/* With both in the emulator's cache, a dropped second-stage entry must not live on under a first-stage translation. */
+/* With both in the emulator's cache, a dropped second-stage entry must not live on under a
+ * first-stage translation. */
 TEST(s1_sees_s2_drop)
 {
 	struct vcpu v;
@@ -561,7 +567,8 @@ TEST(s1_overwrite)
 	run_to_hvc(&v, HVC_REFILL);
 }
 
-/* The guest's tlbsrch and tlbrd see what gtlbwr wrote, and its tlbwr what gtlbrd reads; with its GID only. */
+/* The guest's tlbsrch and tlbrd see what gtlbwr wrote, and its tlbwr what gtlbrd reads; with its
+ * GID only. */
 static void guest_search(u64 a)
 {
 	csrwr(CSR_TLBEHI, a);
@@ -587,11 +594,13 @@ TEST(s1_guest_tlbsrch)
 	CHECK_EQ(v.gpr[4] >> 31 & 1, 1, "NE for GID 2's entry");
 }
 
-/* gtlbclr: the set or the MTLB, G=0 and the guest's ASID, this GID; gtlbflush: without looking at G and ASID. */
+/* gtlbclr: the set or the MTLB, G=0 and the guest's ASID, this GID; gtlbflush: without looking at G
+ * and ASID. */
 TEST(gtlbclr_gtlbflush)
 {
 	static const struct tlbe set[] = {
-		{GVA, PTE_RW, PTE_RW, 12, 5, 1, 0}, {GVA + 0x200000, PTE_RW, PTE_RW, 12, 6, 1, 1},
+		{GVA, PTE_RW, PTE_RW, 12, 5, 1, 0},
+		{GVA + 0x200000, PTE_RW, PTE_RW, 12, 6, 1, 1},
 		{GVA + 0x400000, PTE_RW | PTE_G, PTE_RW | PTE_G, 12, 5, 1, 2},
 		{GVA + 0x2000, PTE_RW, PTE_RW, 12, 5, 1, 3}, /* another set */
 		{0x20000000, PTE_RW, PTE_RW, 21, 5, 1, STLB_SIZE + 5},
@@ -614,12 +623,15 @@ TEST(gtlbclr_gtlbflush)
 			gcsrwr(CSR_TLBIDX, mtlb ? STLB_SIZE : stlb(GVA, 0));
 			insn(flush ? GTLBFLUSH : GTLBCLR, 0, 0);
 			for (u32 i = 0; i < 7; i++) {
-				int hit = (i >= 4) == mtlb && i != 3 && (set[i].gid == 1) && (flush || (!(set[i].lo0 & PTE_G) && set[i].asid == 5));
+				int hit = (i >= 4) == mtlb && i != 3 && (set[i].gid == 1) &&
+					  (flush || (!(set[i].lo0 & PTE_G) && set[i].asid == 5));
 				u32 index = i < 4 ? stlb(set[i].va, set[i].index) : set[i].index;
 
 				CHECK_EQ(tlb_read(GUEST, index, &r), !hit,
-					 name("mtlb %d flush %d: entry %d is there", mtlb, flush, i));
-				CHECK_EQ(tlb_read(HOST, index, &r), 1, name("host entry %d is there", i));
+					 name("mtlb %d flush %d: entry %d is there", mtlb, flush,
+					      i));
+				CHECK_EQ(tlb_read(HOST, index, &r), 1,
+					 name("host entry %d is there", i));
 			}
 		}
 }

@@ -2,7 +2,7 @@
 /* The second stage: guest-physical to physical, in the host's TLB. */
 #include "lvz.h"
 
-#define RET 0x4c000020 /* jr $ra */
+#define RET 0x4c000020	 /* jr $ra */
 #define GPA 0x40002000UL /* of a pair of data pages; its physical pages are elsewhere */
 
 static u64 guest_load(u64 a)
@@ -69,7 +69,8 @@ TEST(s2_miss_load)
 	CHECK_EQ(v.badv, GPA + 8, "TLBRBADV: the guest-physical address");
 	CHECK_EQ(csrrd(CSR_TLBREHI) & 0xffffffffe000, GPA, "TLBREHI.VPPN");
 	CHECK_EQ(csrrd(CSR_BADV), host_badv, "BADV");
-	CHECK_EQ(v.crmd & 0x1f, CRMD_DA, "host CRMD in the handler: PLV0, IE=0, direct address mode");
+	CHECK_EQ(v.crmd & 0x1f, CRMD_DA,
+		 "host CRMD in the handler: PLV0, IE=0, direct address mode");
 	CHECK_EQ(v.prmd, PRMD_PIE, "TLBRPRMD: host CRMD");
 	CHECK_EQ(v.gstat & GSTAT_PVM, GSTAT_PVM, "PVM");
 	CHECK_EQ(gcsrrd(CSR_TLBRERA) & 1, 0, "guest ISTLBR");
@@ -295,7 +296,8 @@ TEST(s2_huge_page)
 {
 	struct vcpu v;
 	u64 p = alloc(0x400000), root = pt_new();
-	struct tlbe e = {0x80000000, p | PTE_RW, (p + 0x200000) | PTE_RW, 21, 0, 1, STLB_SIZE + 20}, r;
+	struct tlbe e = {0x80000000, p | PTE_RW, (p + 0x200000) | PTE_RW, 21, 0, 1, STLB_SIZE + 20},
+		    r;
 
 	write64(p + 0x1ff008, 11);
 	write64(p + 0x234568, 22);
@@ -385,8 +387,8 @@ TEST(s2_gid_change_hides)
 }
 
 /*
- * What this project hunts: a translation that nobody flushed stays, over exits, other guests and re-entry. The page table
- * has changed meanwhile.
+ * What this project hunts: a translation that nobody flushed stays, over exits, other guests and
+ * re-entry. The page table has changed meanwhile.
  */
 static u64 guest_load_forever(u64 a)
 {
@@ -423,7 +425,8 @@ TEST(s2_retention)
 	CHECK_EQ(s2_misses, 2, "misses");
 }
 
-/* An entry that makes way for another is gone for the guest too, also where the emulator had cached it. */
+/* An entry that makes way for another is gone for the guest too, also where the emulator had cached
+ * it. */
 TEST(s2_eviction_by_tlbwr)
 {
 	struct vcpu v;
@@ -508,7 +511,8 @@ TEST(s2_overwrite)
 	CHECK_EQ(read64(p2), 5, "memory");
 }
 
-/* tlbclr and tlbflush of the host drop second-stage entries as architected: what they drop is gone for the guest. */
+/* tlbclr and tlbflush of the host drop second-stage entries as architected: what they drop is gone
+ * for the guest. */
 TEST(s2_tlbflush)
 {
 	struct vcpu v;

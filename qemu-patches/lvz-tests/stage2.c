@@ -547,3 +547,123 @@ TEST(s2_device)
 	run_to_end(&v);
 	CHECK_EQ(v.gpr[4] & 0x60, 0x60, "the UART's line status: empty");
 }
+
+/* One access, two pages: the second one's miss names its own address, and the access is done as one
+ * afterwards. */
+TEST(s2_access_over_two_pages)
+{
+	struct vcpu v;
+	u64 p = data_pair(100);
+
+	guest_init(&v, guest_store, GPA + 4096 - 4, 0x1122334455667788);
+	s2_pair(1, GPA, p | PTE_RW, PTE_CC, 2);
+	run_to_exit(&v, EC_PIS);
+	CHECK_EQ(v.badv & ~0xfffUL, GPA + 4096, "page of BADV");
+	CHECK_EQ(read64(p + 4096 - 8), 0, "the first page's end, before");
+	map_data(1, GPA, p, PTE_RW);
+	run_to_end(&v);
+	CHECK_EQ(v.gpr[4], 0x1122334455667788, "value");
+	CHECK_EQ(read64(p + 4096 - 8) >> 32, 0x55667788, "the first page's end");
+	CHECK_EQ(read64(p + 4096) & 0xffffffff, 0x11223344, "the second page's begin");
+}
+
+static u64 guest_atomic(u64 a, u64 val)
+{
+	u64 old;
+
+	asm volatile("amadd_db.d %0, %2, %1" : "=&r"(old) : "r"(a), "r"(val) : "memory");
+	return old;
+}
+
+/* Atomic operations are stores to the second stage. */
+TEST(s2_atomic)
+{
+	struct vcpu v;
+	u64 p = data_pair(100);
+
+	guest_init(&v, guest_atomic, GPA, 5);
+	map_data(1, GPA, p, PTE_CC | PTE_V);
+	run_to_exit(&v, EC_PME);
+	CHECK_EQ(v.badv, GPA, "BADV");
+	check_word(&v);
+	map_data(1, GPA, p, PTE_RW);
+	run_to_end(&v);
+	CHECK_EQ(v.gpr[4], 100, "old value");
+	CHECK_EQ(read64(p), 105, "memory");
+}
+
+/* Code is looked up again as data is: two guests with different code at one address, and new code
+ * after a flush. */
+static u64 guest_call_forever(u64 fn)
+{
+	for (;;)
+		call(((u64(*)(void))fn)());
+}
+
+static void write_code(u64 p, u32 val)
+{
+	write64(p, 0x03800004 | val << 10 | (u64)RET << 32); /* ori $a0, $zero, val; jr $ra */
+}
+
+TEST(s2_code_is_translated_anew)
+{
+	static struct vcpu v[2];
+	u64 p[3];
+
+	for (u32 i = 0; i < 3; i++) {
+		p[i] = alloc(4096);
+		write_code(p[i], 10 + i);
+	}
+	for (u32 g = 0; g < 2; g++) {
+		guest_init_gid(&v[g], g + 1, guest_call_forever, GPA, 0);
+		s2_pair(g + 1, GPA, p[g] | PTE_RW, 0, g);
+	}
+	for (u32 i = 0; i < 6; i++) {
+		run_to_hvc(&v[i & 1], HVC_CALL);
+		CHECK_EQ(v[i & 1].gpr[4], 10 + (i & 1), "a guest's own code");
+	}
+	insn(INVTLB(0x16), 1 << 16, GPA);
+	run_to_exit(&v[0], EC_REFILL);
+	CHECK_EQ(v[0].badv, GPA, "TLBRBADV of the fetch");
+	s2_pair(1, GPA, p[2] | PTE_RW, 0, 0);
+	run_to_hvc(&v[0], HVC_CALL);
+	CHECK_EQ(v[0].gpr[4], 12, "code after the flush");
+	run_to_hvc(&v[1], HVC_CALL);
+	CHECK_EQ(v[1].gpr[4], 11, "the other guest's code");
+}
+
+/* Nothing but replacement and invalidation shrinks the TLBs: both, full, over a guest's run, other
+ * GIDs and ASIDs. */
+TEST(tlb_capacity)
+{
+	struct tlbe e = {0, PTE_RW, PTE_RW, 12, 3, 1, 0}, r;
+	struct vcpu v;
+
+	guest_init_gid(&v, 2, guest_load, 0x200000, 0);
+	for (u32 i = 0; i < STLB_SIZE + MTLB_SIZE; i++) {
+		if (i == STLB_SIZE + 2) /* the image */
+			continue;
+		e.index = i;
+		e.ps = i < STLB_SIZE ? 12 : 21;
+		e.va = i < STLB_SIZE ? 0x40000000 + (u64)i % 256 * 0x2000 + (u64)i / 256 * 0x200000
+				     : 0x100000000 + (u64)i * 0x400000;
+		e.gid = i % 3 + 1;
+		tlb_write(HOST, &e);
+		tlb_write(GUEST, &e);
+	}
+	run_to_end(&v);
+	gcsrwr(CSR_ASID, 9);
+	csrwr(CSR_ASID, 9);
+	for (u32 i = 0; i < STLB_SIZE + MTLB_SIZE; i++) {
+		if (i == STLB_SIZE + 2)
+			continue;
+		for (enum bank b = HOST; b <= GUEST; b++) {
+			if (!CHECK_EQ(
+				    tlb_read(b, i, &r), 1,
+				    name("%s entry %u is there", b == HOST ? "host" : "guest", i)))
+				return;
+			CHECK_EQ(r.gid, i % 3 + 1, "GID");
+			CHECK_EQ((u64)tlb_search(b, i % 3 + 1, 3, r.va), i, "index found");
+		}
+	}
+}

@@ -371,6 +371,15 @@ TEST(guest_break)
 	check_inside(BREAK, EC_BRK);
 }
 
+/* asrtle.d $a0, $a1: bound check */
+TEST(guest_bound_check)
+{
+	struct vcpu v;
+
+	init_insn(&v, 0x00010000 | 5 << 10 | 4 << 5, 8, 7);
+	run_to_exc(&v, EC_BCE);
+}
+
 /* The guest's own ertn: PLV3 from PLV0 and no exit. */
 static void guest_user_code(void)
 {
@@ -412,4 +421,48 @@ TEST(lvz_needs_plv0)
 		}
 		CHECK_EQ(caught()->ecode, EC_IPE, name("the word 0x%x at PLV3", words[i]));
 	}
+}
+
+/* A reset out of guest mode: the host starts, and nothing of LVZ's state is left. Runs twice, see
+ * `run`. */
+#define BOOTED 0xf000000UL /* RAM that the image does not use */
+#define MAGIC 0x1122334455667788UL
+#define RESET (0x100e001cUL + 2)
+
+static void guest_reset(volatile u8 *reg)
+{
+	*reg = 0x42;
+	for (;;)
+		asm volatile("");
+}
+
+TEST(reset_in_guest_mode)
+{
+	struct vcpu v;
+	struct tlbe e;
+
+	if (read64(BOOTED) == MAGIC) {
+		CHECK_EQ(csrrd(CSR_GSTAT), 0x80, "GSTAT");
+		CHECK_EQ(csrrd(CSR_GTLBC), 0, "GTLBC");
+		CHECK_EQ(csrrd(CSR_GINTC), 0, "GINTC");
+		CHECK_EQ(gcsrrd(CSR_TCFG) & TCFG_EN, 0, "guest TCFG.EN");
+		CHECK_EQ(gcsrrd(CSR_ESTAT), 0, "guest ESTAT");
+		CHECK_EQ(gcsrrd(CSR_CRMD), CRMD_DA, "guest CRMD");
+		for (u32 i = 0; i < STLB_SIZE + MTLB_SIZE; i++)
+			for (enum bank b = HOST; b <= GUEST; b++)
+				if (!CHECK_EQ(tlb_read(b, i, &e), 0, name("TLB entry %u", i)))
+					return;
+		guest_init(&v, guest_add, 1, 2);
+		run_to_hvc(&v, HVC_CALL);
+		CHECK_EQ(v.gpr[4], 3, "a guest's sum");
+		return;
+	}
+	write64(BOOTED, MAGIC);
+	guest_init(&v, guest_reset, 0x40000000 + (RESET & 0xfff), 0);
+	gcsrwr(CSR_CRMD, CRMD_DA | CRMD_IE);
+	gcsrwr(CSR_TCFG, 1000000 << 2 | TCFG_EN);
+	csrwr(CSR_GINTC, 0xff);
+	s2_pair(1, 0x40000000, (RESET & -0x1000UL) | PTE_V | PTE_D, 0, 0);
+	guest_run(&v);
+	guest_fatal(&v, "a reset");
 }

@@ -2,8 +2,8 @@
 /* Floating point and vectors: a unit works in the guest when guest EUEN and host EUEN have it. */
 #include "lvz.h"
 
-extern char guest_fp[], guest_lsx[], guest_lasx[], units_load_d[], units_save_d[], units_load_v[],
-	units_save_v[], units_load_x[], units_save_x[];
+extern char guest_fp[], guest_fp_divide[], guest_lsx[], guest_lasx[], units_load_d[],
+	units_save_d[], units_load_v[], units_save_v[], units_load_x[], units_save_x[];
 
 static const struct unit {
 	const char *name;
@@ -241,5 +241,17 @@ TEST(fp_registers_of_two_guests)
 			run_to_hvc(&v[g], HVC_CALL);
 		}
 	}
+	csrwr(CSR_EUEN, 0);
+}
+
+/* An enabled floating-point exception is the guest's. */
+TEST(fp_exception_stays_inside)
+{
+	struct vcpu v;
+
+	csrwr(CSR_EUEN, 1);
+	guest_init(&v, guest_fp_divide, IN, 0);
+	gcsrwr(CSR_EUEN, 1);
+	run_to_exc(&v, EC_FPE);
 	csrwr(CSR_EUEN, 0);
 }

@@ -54,6 +54,15 @@ fn guest_fp
 	fadd.d	$fa0, $fa0, $fa0
 	movfr2gr.d $a0, $fa0
 	ret
+/* by zero, with the exception enabled */
+fn guest_fp_divide
+	ori	$t0, $zero, 8
+	movgr2fcsr $fcsr0, $t0
+	movgr2fr.d $fa0, $a0
+	movgr2fr.d $fa1, $zero
+	fdiv.d	$fa0, $fa0, $fa1
+	movgr2fcsr $fcsr0, $zero
+	ret
 fn guest_lsx
 	vreplgr2vr.d $vr0, $a0
 	vadd.d	$vr0, $vr0, $vr0

@@ -322,3 +322,20 @@ TEST(host_interrupt_in_host)
 	csrwr(CSR_ESTAT, 0);
 	csrwr(CSR_ECFG, 0);
 }
+
+/* The host's idle waits for the host's interrupts, not for the guest's. */
+TEST(host_idle_is_the_hosts)
+{
+	csrwr(CSR_ECFG, IS_TIMER);
+	gcsrwr(CSR_ECFG, 0x1fff);
+	gcsrwr(CSR_CRMD, CRMD_DA | CRMD_IE);
+	gcsrwr(CSR_ESTAT, IS_IPI);
+	csrwr(CSR_GINTC, 1);
+	csrwr(CSR_TCFG, 2000000 | TCFG_EN);
+	gcsrwr(CSR_TCFG, 100000 | TCFG_EN);
+	insn(IDLE, 0, 0);
+	CHECK_EQ(csrrd(CSR_ESTAT) & IS_TIMER, IS_TIMER, "the host's TI when idle ends");
+	csrwr(CSR_TICLR, 1);
+	csrwr(CSR_ECFG, 0);
+	csrwr(CSR_GINTC, 0);
+}

@@ -120,6 +120,7 @@ typedef unsigned long u64;
 #define EC_PNX 6
 #define EC_PPI 7
 #define EC_ADE 8
+#define EC_BCE 10
 #define EC_SYS 11
 #define EC_BRK 12
 #define EC_INE 13
@@ -127,6 +128,7 @@ typedef unsigned long u64;
 #define EC_FPD 15
 #define EC_SXD 16
 #define EC_ASXD 17
+#define EC_FPE 18
 #define EC_GSPR 22
 #define EC_HVC 23
 #define EC_REFILL 0x100

@@ -91,6 +91,11 @@ TEST(s1_miss)
 	CHECK_EQ(csrrd(CSR_TLBRBADV), host_badv, "host TLBRBADV");
 	CHECK_EQ(csrrd(CSR_TLBRERA) & 1, 0, "host ISTLBR");
 	CHECK_EQ(v.crmd & 0x1f, CRMD_PG, "host CRMD at the exit");
+	init(&v, 1, guest_load, GVA + 8, 0);
+	guest_user(&v);
+	run_to_hvc(&v, HVC_REFILL);
+	CHECK_EQ(gcsrrd(CSR_TLBRPRMD) & 7, 3, "guest TLBRPRMD from PLV3");
+	CHECK_EQ(gcsrrd(CSR_CRMD) & 0x1f, CRMD_DA, "guest CRMD from PLV3");
 }
 
 /* The guest's exceptions with entries: none of them leaves. */
@@ -658,4 +663,67 @@ TEST(gtlbfill)
 	CHECK_EQ(tlb_search(GUEST, 1, 3, GVA), -1UL, "not for GID 1");
 	CHECK_EQ(tlb_search(GUEST, 7, 4, GVA), -1UL, "not for ASID 4");
 	CHECK_EQ(tlb_search(HOST, 7, 3, GVA), -1UL, "not in the host's TLB");
+}
+
+/* The upper half of the guest's addresses: CSR PGD is its PGDH. */
+#define HIGH 0xffffe00010002000UL
+
+TEST(s1_upper_half)
+{
+	static struct tables t;
+	struct vcpu v;
+	u64 p = data_pair(100);
+
+	guest_map(&t, HIGH, GPA | PTE_RW);
+	init(&v, 1, guest_load, HIGH, 0);
+	gcsrwr(CSR_TLBRENTRY, pa(guest_refill_walk));
+	gcsrwr(CSR_PGDL, 0x7000000);
+	gcsrwr(CSR_PGDH, t.gpa);
+	csrwr(CSR_PGDH, 0x6000000);
+	map_tables(&t);
+	map2(1, GPA, p, PTE_RW);
+	run_to_end(&v);
+	CHECK_EQ(v.gpr[4], 100, "value");
+	gcsrwr(CSR_BADV, HIGH);
+	CHECK_EQ(gcsrrd(CSR_PGD), t.gpa, "guest PGD for the upper half");
+	gcsrwr(CSR_BADV, GVA);
+	CHECK_EQ(gcsrrd(CSR_PGD), 0x7000000, "guest PGD for the lower half");
+}
+
+static void guest_fill(u64 a, u64 lo0, u64 lo1)
+{
+	csrwr(CSR_TLBIDX, 14 << 24);
+	csrwr(CSR_TLBEHI, a);
+	csrwr(CSR_TLBELO0, lo0);
+	csrwr(CSR_TLBELO1, lo1);
+	insn(TLBFILL, 0, 0);
+	call(*(volatile u64 *)(a + 0x3ff8));
+	call(*(volatile u64 *)(a + 0x4000));
+}
+
+/* The page size of the guest's STLB is its own. */
+TEST(s1_pages_of_16k)
+{
+	struct vcpu v;
+	u64 gva = 0x10008000, p = alloc(32768);
+	u64 gpa = 0x80000000 + (p & 0x1fffff);
+	struct tlbe e2 = {0x80000000, (p & -0x200000UL) | PTE_RW, 0, 21, 0, 1, STLB_SIZE + 9}, r;
+	int index;
+
+	write64(p + 0x3ff8, 1);
+	write64(p + 0x4000, 2);
+	init(&v, 1, guest_fill, gva, gpa | PTE_RW);
+	v.gpr[6] = (gpa + 0x4000) | PTE_RW;
+	gcsrwr(CSR_STLBPS, 14);
+	CHECK_EQ(csrrd(CSR_STLBPS), 12, "host STLBPS");
+	tlb_write(HOST, &e2);
+	run_to_hvc(&v, HVC_CALL);
+	CHECK_EQ(v.gpr[4], 1, "even page");
+	run_to_hvc(&v, HVC_CALL);
+	CHECK_EQ(v.gpr[4], 2, "odd page");
+	index = tlb_search(GUEST, 1, 0, gva);
+	CHECK_EQ((u64)index < STLB_SIZE, 1, "tlbfill chose the STLB");
+	CHECK_EQ((u32)index & 255, gva >> 15 & 255, "its set");
+	CHECK(tlb_read(GUEST, (u32)index, &r));
+	CHECK_EQ(r.ps, 14, "page size");
 }

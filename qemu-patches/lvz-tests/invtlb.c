@@ -426,3 +426,265 @@ TEST(invtlb_seen_by_host)
 			}
 	}
 }
+
+/*
+ * Everything at once, against a model: random entries of both stages, invalidations by host and
+ * guest, accesses of two guests with two ASIDs, in direct address mode, at PLV0 and at PLV3. What
+ * the emulator caches must never show.
+ */
+#define M_PAIRS 4
+#define M_GVA 0x30000000UL
+#define M_GPA 0x40000000UL
+#define M_PAGES 16
+
+struct mapping {
+	int valid;
+	u32 page[2]; /* of guest-physical pages, or of `m_pa` */
+	u64 flags[2];
+};
+static struct {
+	struct mapping s1[3][3][M_PAIRS]; /* by GID, ASID (0: global), pair */
+	struct mapping s2[3][M_PAIRS];
+	u64 pa[M_PAGES], value[M_PAGES];
+	u64 state;
+	u64 hits, misses;
+} m;
+
+static u32 rnd(u32 n)
+{
+	m.state ^= m.state << 13;
+	m.state ^= m.state >> 7;
+	m.state ^= m.state << 17;
+	return (u32)(m.state >> 20) % n;
+}
+
+static u32 m_index(enum bank b, u32 gid, u32 asid, u32 pair)
+{
+	return b == HOST ? stlb(M_GPA + pair * 0x2000UL, gid)
+			 : stlb(M_GVA + pair * 0x2000UL, gid * 3 + asid - 2);
+}
+
+static void m_drop1(u32 gid, u32 asid, u32 pair)
+{
+	m.s1[gid][asid][pair].valid = 0;
+	tlb_drop(GUEST, m_index(GUEST, gid, asid, pair));
+}
+
+/* Mostly as it should be, sometimes invalid or clean. */
+static u64 m_flags(void)
+{
+	static const u64 kinds[] = {PTE_RW, PTE_RW, PTE_RW, PTE_CC | PTE_V, PTE_CC | PTE_D};
+
+	return kinds[rnd(COUNT(kinds))];
+}
+
+static void m_write(void)
+{
+	u32 gid = 1 + rnd(2), pair = rnd(M_PAIRS), asid = rnd(3);
+	enum bank b = rnd(2) ? HOST : GUEST;
+	struct mapping *e = b == HOST ? &m.s2[gid][pair] : &m.s1[gid][asid][pair];
+	struct tlbe t = {(b == HOST ? M_GPA : M_GVA) + pair * 0x2000UL,
+			 0,
+			 0,
+			 12,
+			 asid,
+			 gid,
+			 m_index(b, gid, asid, pair)};
+
+	e->valid = 1;
+	for (u32 i = 0; i < 2; i++) {
+		e->page[i] = rnd(b == HOST ? M_PAGES : 2 * M_PAIRS);
+		e->flags[i] = m_flags();
+	}
+	t.lo0 = (b == HOST ? m.pa[e->page[0]] : M_GPA + e->page[0] * 4096UL) | e->flags[0];
+	t.lo1 = (b == HOST ? m.pa[e->page[1]] : M_GPA + e->page[1] * 4096UL) | e->flags[1];
+	if (b == GUEST) {
+		t.lo0 |= PTE_PLV3 | (asid ? 0 : PTE_G);
+		t.lo1 |= PTE_PLV3 | (asid ? 0 : PTE_G);
+		/* No two entries for one address */
+		for (u32 other = 0; other < 3; other++)
+			if (other != asid && (!other || !asid) && m.s1[gid][other][pair].valid)
+				m_drop1(gid, other, pair);
+	}
+	tlb_write(b, &t);
+}
+
+static void m_invalidate(u32 op, u32 guest_gid, u64 rj, u64 a)
+{
+	for (u32 gid = 1; gid <= 2; gid++)
+		for (u32 pair = 0; pair < M_PAIRS; pair++) {
+			struct entry e2 = {M_GPA + pair * 0x2000UL, 12, 0, 0, gid};
+
+			for (u32 asid = 0; asid < 3; asid++) {
+				struct entry e1 = {M_GVA + pair * 0x2000UL, 12, asid, !asid, gid};
+
+				if (guest_gid == gid)
+					e1.gid = 0; /* as the host's own are for the host */
+				if (guest_gid ? dropped(HOST, &e1, op, rj, a)
+					      : dropped(GUEST, &e1, op, rj, a))
+					m.s1[gid][asid][pair].valid = 0;
+			}
+			if (!guest_gid && dropped(HOST, &e2, op, rj, a))
+				m.s2[gid][pair].valid = 0;
+		}
+}
+
+/* Ends in syscall: PLV3 has no hvcl. */
+static void guest_touch(volatile u64 *a, u64 store, u64 val)
+{
+	if (store)
+		*a = val;
+	else
+		val = *a;
+	asm volatile("move $a0, %0\n\tsyscall 0" ::"r"(val) : "a0");
+}
+
+static void m_image(void)
+{
+	struct tlbe e;
+
+	for (u32 gid = 1; gid <= 2; gid++)
+		if (!tlb_read(HOST, STLB_SIZE + gid, &e))
+			s2_image(gid);
+}
+
+static void m_enter(struct vcpu *v, u32 gid, u32 asid, u32 mode, void *fn, u64 a0)
+{
+	memset(v, 0, sizeof(*v));
+	v->gid = gid;
+	v->hprmd = PRMD_PIE;
+	v->pc = pa(fn) | (mode == 0 ? 0 : mode == 1 ? WIN_KERNEL : WIN_USER);
+	v->gpr[1] = pa(guest_done) | (mode ? WIN_KERNEL : 0);
+	v->gpr[4] = a0;
+	gcsrwr(CSR_CRMD, mode == 0 ? CRMD_DA : mode == 1 ? CRMD_PG : CRMD_PG | CRMD_PLV3);
+	gcsrwr(CSR_EENTRY, mode ? (u64)guest_exc : pa(guest_exc));
+	gcsrwr(CSR_TLBRERA, 0);
+	gcsrwr(CSR_ASID, asid);
+	m_image();
+}
+
+static void m_access(u64 step)
+{
+	static struct vcpu v;
+	u32 gid = 1 + rnd(2), asid = 1 + rnd(2), mode = rnd(3), page = rnd(2 * M_PAIRS),
+	    store = rnd(2);
+	u64 a = (mode ? M_GVA : M_GPA) + page * 4096UL, val = step << 8 | 0x55, expected = 0,
+	    badv = a, ec;
+	struct mapping *e = &m.s1[gid][asid][page / 2], *g = &m.s1[gid][0][page / 2];
+	int inside = 1; /* where the fault is */
+	u32 gpage = page;
+
+	if (mode) {
+		e = e->valid ? e : g;
+		if (!e->valid)
+			expected = EC_REFILL;
+		else if (!(e->flags[page & 1] & PTE_V))
+			expected = store ? EC_PIS : EC_PIL;
+		else if (store && !(e->flags[page & 1] & PTE_D))
+			expected = EC_PME;
+		gpage = e->page[page & 1];
+	}
+	if (!expected) {
+		inside = 0;
+		e = &m.s2[gid][gpage / 2];
+		badv = M_GPA + gpage * 4096UL;
+		if (!e->valid)
+			expected = EC_REFILL;
+		else if (!(e->flags[gpage & 1] & PTE_V))
+			expected = store ? EC_PIS : EC_PIL;
+		else if (store && !(e->flags[gpage & 1] & PTE_D))
+			expected = EC_PME;
+	}
+	m_enter(&v, gid, asid, mode, guest_touch, a);
+	v.gpr[5] = store;
+	v.gpr[6] = val;
+	ec = guest_run(&v);
+	if (!expected) {
+		u32 page_hit = e->page[gpage & 1];
+
+		if (ec != EC_HVC || v.badi != HVCL(HVC_EXC) ||
+		    (gcsrrd(CSR_ESTAT) >> 16 & 0x3f) != EC_SYS)
+			guest_fatal(&v, name("step %lu: a hit at 0x%lx, mode %u", step, a, mode));
+		if (store)
+			m.value[page_hit] = val;
+		CHECK_EQ(read64(m.pa[page_hit]), m.value[page_hit], "memory");
+		NEED_EQ(v.gpr[4], m.value[page_hit],
+			name("step %lu: value at 0x%lx, GID %u ASID %u mode %u", step, a, gid, asid,
+			     mode));
+		m.hits++;
+		return;
+	}
+	m.misses++;
+	if (inside) {
+		u32 code = expected == EC_REFILL ? HVC_REFILL : HVC_EXC;
+
+		if (ec != EC_HVC || v.badi != HVCL(code) ||
+		    (code == HVC_EXC && (gcsrrd(CSR_ESTAT) >> 16 & 0x3f) != expected))
+			guest_fatal(&v, name("step %lu: guest exception 0x%lx at 0x%lx, mode %u",
+					     step, expected, a, mode));
+		NEED_EQ(expected == EC_REFILL ? gcsrrd(CSR_TLBRBADV) : gcsrrd(CSR_BADV), badv,
+			"guest BADV");
+	} else {
+		if (ec != expected)
+			guest_fatal(&v, name("step %lu: exit 0x%lx for 0x%lx, mode %u", step,
+					     expected, badv, mode));
+		NEED_EQ(v.badv, badv, "BADV");
+	}
+}
+
+static void run_random(u64 seed)
+{
+	static const u32 ops[] = {0,   1,   2,	 3,    4,    5,	   6,	 0x9,  0xa,  0xb,
+				  0xc, 0xd, 0xe, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16};
+	/* Those that leave something are the more frequent ones. */
+	static const u32 fine[] = {0xa, 0xc, 0xd, 0xd, 0xe, 0xe, 0x16, 0x16, 0x16};
+	struct vcpu v;
+
+	m.state = seed;
+	guest_init_gid(&v, 1, guest_touch, 0, 0);
+	guest_paging(&v);
+	for (u32 i = 0; i < M_PAGES; i++) {
+		m.pa[i] = alloc(4096);
+		m.value[i] = i + 1;
+		write64(m.pa[i], i + 1);
+	}
+	for (u64 step = 0; step < 30000; step++) {
+		u32 op = rnd(8) ? fine[rnd(COUNT(fine))] : ops[rnd(COUNT(ops))];
+		u64 rj = rnd(3) | rnd(3) << 16;
+		u64 a = (op == 0x16 ? M_GPA : M_GVA) + rnd(2 * M_PAIRS) * 4096UL;
+
+		switch (rnd(16)) {
+		case 0 ... 4:
+			m_write();
+			break;
+		case 5:
+			insn(INVTLB(op), rj, a);
+			m_invalidate(op, 0, rj, a);
+			break;
+		case 6: /* the guest's own */
+			if (op > 6)
+				op = rnd(4) ? 4 + rnd(3) : rnd(4);
+			rj = 1 + rnd(2);
+			a = M_GVA + rnd(2 * M_PAIRS) * 4096UL;
+			m_enter(&v, 1 + rnd(2), 1 + rnd(2), rnd(2), guest_invtlb, op);
+			v.gpr[5] = rj;
+			v.gpr[6] = a;
+			run_to_end(&v);
+			m_invalidate(op, v.gid, rj, a);
+			break;
+		default:
+			m_access(step);
+		}
+	}
+	print("%lu hits, %lu misses and faults\n", m.hits, m.misses);
+	CHECK(m.hits > 3000 && m.misses > 3000);
+}
+
+#define RANDOM(n)                                                                                  \
+	TEST(random_tlb_##n)                                                                       \
+	{                                                                                          \
+		run_random(0x9e3779b97f4a7c15UL * (n));                                            \
+	}
+RANDOM(1)
+RANDOM(2)
+RANDOM(3)

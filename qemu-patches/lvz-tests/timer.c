@@ -138,6 +138,13 @@ TEST(timer_tval_zero)
 	gcsrwr(CSR_TCFG, 1000000 * US | TCFG_EN);
 	gcsrwr(CSR_TVAL, 0);
 	CHECK_EQ(pending(), 1, "TI at once");
+	/* A fired one-shot timer, from now on, also when KVM takes TI back because the guest had
+	 * seen it. */
+	CHECK_EQ(gcsrrd(CSR_TVAL), FIRED, "TVAL");
+	gcsrwr(CSR_TICLR, 1);
+	CHECK_EQ(gcsrrd(CSR_TVAL), FIRED, "TVAL after TICLR");
+	wait_us(100);
+	CHECK_EQ(pending(), 0, "TI after TICLR");
 	timer_stop();
 	gcsrwr(CSR_TVAL, 0);
 	CHECK_EQ(pending(), 0, "TI of a disabled timer");

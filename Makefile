@@ -87,10 +87,10 @@ libvirt-cost: setup-test programs ## what libvirt's series cost, there, against 
 	bench/lab/pv-lab stop
 lvz-test: setup-patches ## bare-metal tests of the emulated LVZ, one machine each (REGEX=... for some; PV_QEMU: another QEMU)
 	@$(MAKE) -s build/lvz-tests/lvz.elf
-	$(LVZ)/run $(REGEX)
+	$(LVZ_TESTS)/run $(REGEX)
 lvz-mutate: qemu-tree ## break the emulator in each listed way: its test must fail (REGEX=... for some)
 	@$(MAKE) -s build/lvz-tests/lvz.elf
-	$(LVZ)/mutate $(REGEX)
+	$(LVZ_TESTS)/mutate $(REGEX)
 patches-docs: ## docs/patches.md, out of the patches
 	kernel-patches/pv-queue docs >docs/patches.md.new
 	mv docs/patches.md.new docs/patches.md

@@ -2,8 +2,9 @@
 # The image of the bare-metal tests: freestanding, soft-float C; the assembly uses all units.
 LVZ_TESTS := qemu-patches/lvz-tests
 LVZ_OBJS := $(patsubst $(LVZ_TESTS)/%,build/lvz-tests/%.o,$(sort $(wildcard $(LVZ_TESTS)/*.c $(LVZ_TESTS)/*.S)))
-LVZ_CC := clang-19 --target=loongarch64-unknown-none -march=loongarch64 -mabi=lp64s -std=gnu11 -Os -Wall -Wextra -Werror \
-	-mno-lsx -msoft-float -fdirect-access-external-data -ffreestanding -fno-builtin -fno-pic -fno-jump-tables -fno-stack-protector -fno-asynchronous-unwind-tables -ffile-prefix-map=$(LVZ_TESTS)/=
+LVZ_CC := clang-19 --target=loongarch64-unknown-none -march=loongarch64 -mabi=lp64s -mno-lsx -msoft-float -std=gnu11 -Os \
+	-Wall -Wextra -Werror -ffreestanding -fno-builtin -fno-pic -fdirect-access-external-data -fno-jump-tables \
+	-fno-stack-protector -fno-asynchronous-unwind-tables -ffile-prefix-map=$(LVZ_TESTS)/=
 
 build/lvz-tests/%.o: $(LVZ_TESTS)/% $(LVZ_TESTS)/lvz.h $(LVZ_TESTS)/build.mk
 	@mkdir -p $(@D)

@@ -539,15 +539,6 @@ static void guest_touch(volatile u64 *a, u64 store, u64 val)
 	asm volatile("move $a0, %0\n\tsyscall 0" ::"r"(val) : "a0");
 }
 
-static void m_image(void)
-{
-	struct tlbe e;
-
-	for (u32 gid = 1; gid <= 2; gid++)
-		if (!tlb_read(HOST, STLB_SIZE + gid, &e))
-			s2_image(gid);
-}
-
 static void m_enter(struct vcpu *v, u32 gid, u32 asid, u32 mode, void *fn, u64 a0)
 {
 	memset(v, 0, sizeof(*v));
@@ -560,7 +551,7 @@ static void m_enter(struct vcpu *v, u32 gid, u32 asid, u32 mode, void *fn, u64 a
 	gcsrwr(CSR_EENTRY, mode ? (u64)guest_exc : pa(guest_exc));
 	gcsrwr(CSR_TLBRERA, 0);
 	gcsrwr(CSR_ASID, asid);
-	m_image();
+	s2_image(gid);
 }
 
 static void m_access(u64 step)

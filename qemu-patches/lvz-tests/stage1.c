@@ -583,6 +583,14 @@ static void guest_search(u64 a)
 	call(csrrd(CSR_TLBELO0));
 }
 
+static void guest_read_entry(u64 index)
+{
+	csrwr(CSR_TLBIDX, index);
+	insn(TLBRD, 0, 0);
+	call(csrrd(CSR_TLBIDX));
+	call(csrrd(CSR_TLBELO0));
+}
+
 TEST(s1_guest_tlbsrch)
 {
 	struct vcpu v;
@@ -597,6 +605,11 @@ TEST(s1_guest_tlbsrch)
 	init(&v, 1, guest_search, GVA + 0x4000, 0);
 	run_to_hvc(&v, HVC_CALL);
 	CHECK_EQ(v.gpr[4] >> 31 & 1, 1, "NE for GID 2's entry");
+	init(&v, 1, guest_read_entry, stlb(GVA + 0x4000, 4), 0);
+	run_to_hvc(&v, HVC_CALL);
+	CHECK_EQ(v.gpr[4] >> 31 & 1, 1, "NE of the guest's tlbrd of GID 2's entry");
+	run_to_hvc(&v, HVC_CALL);
+	CHECK_EQ(v.gpr[4], 0, "its TLBELO0");
 }
 
 /* gtlbclr: the set or the MTLB, G=0 and the guest's ASID, this GID; gtlbflush: without looking at G

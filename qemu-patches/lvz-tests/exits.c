@@ -448,6 +448,7 @@ TEST(reset_in_guest_mode)
 		CHECK_EQ(gcsrrd(CSR_TCFG) & TCFG_EN, 0, "guest TCFG.EN");
 		CHECK_EQ(gcsrrd(CSR_ESTAT), 0, "guest ESTAT");
 		CHECK_EQ(gcsrrd(CSR_CRMD), CRMD_DA, "guest CRMD");
+		CHECK(csrrd(CSR_SAVE0) != MAGIC); /* that was the guest's */
 		for (u32 i = 0; i < STLB_SIZE + MTLB_SIZE; i++)
 			for (enum bank b = HOST; b <= GUEST; b++)
 				if (!CHECK_EQ(tlb_read(b, i, &e), 0, name("TLB entry %u", i)))
@@ -463,6 +464,9 @@ TEST(reset_in_guest_mode)
 	gcsrwr(CSR_TCFG, 1000000 << 2 | TCFG_EN);
 	csrwr(CSR_GINTC, 0xff);
 	s2_pair(1, 0x40000000, (RESET & -0x1000UL) | PTE_V | PTE_D, 0, 0);
+	e = (struct tlbe){0x10000000, PTE_RW, PTE_RW, 12, 0, 1, stlb(0x10000000, 0)};
+	tlb_write(GUEST, &e);
+	gcsrwr(CSR_SAVE0, MAGIC);
 	guest_run(&v);
 	guest_fatal(&v, "a reset");
 }

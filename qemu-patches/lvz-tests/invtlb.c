@@ -627,7 +627,7 @@ static void m_access(u64 step)
 	}
 }
 
-static void run_random(u64 seed)
+static void run_random(u64 seed, u64 steps)
 {
 	static const u32 ops[] = {0,   1,   2,	 3,    4,    5,	   6,	 0x9,  0xa,  0xb,
 				  0xc, 0xd, 0xe, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16};
@@ -643,7 +643,7 @@ static void run_random(u64 seed)
 		m.value[i] = i + 1;
 		write64(m.pa[i], i + 1);
 	}
-	for (u64 step = 0; step < 30000; step++) {
+	for (u64 step = 0; step < steps; step++) {
 		u32 op = rnd(8) ? fine[rnd(COUNT(fine))] : ops[rnd(COUNT(ops))];
 		u64 rj = rnd(3) | rnd(3) << 16;
 		u64 a = (op == 0x16 ? M_GPA : M_GVA) + rnd(2 * M_PAIRS) * 4096UL;
@@ -678,8 +678,14 @@ static void run_random(u64 seed)
 #define RANDOM(n)                                                                                  \
 	TEST(random_tlb_##n)                                                                       \
 	{                                                                                          \
-		run_random(0x9e3779b97f4a7c15UL * (n));                                            \
+		run_random(0x9e3779b97f4a7c15UL * (n), 30000);                                     \
 	}
 RANDOM(1)
 RANDOM(2)
 RANDOM(3)
+
+/* The same over a migration, see `run`: both banks, both TLBs and the mode are in the state. */
+TEST(migrate_random_tlb)
+{
+	run_random(0x123456789abcdefUL, 150000);
+}

@@ -324,3 +324,43 @@ TEST(usetgid)
 	CHECK(tlb_read(GUEST, e.index, &r));
 	CHECK_EQ(r.gid, 0x55, "GID of gtlbwr's entry with USETGID");
 }
+
+/* All of it over a migration, which `run` does in the first of two seconds. */
+TEST(migrate_csrs)
+{
+	static const u32 host[] = {CSR_PRMD, CSR_TLBEHI,  CSR_ASID, CSR_PGDL,
+				   0x30,     CSR_TLBREHI, CSR_DMW3};
+	u64 old[COUNT(host)];
+
+	for (u32 i = 0; i < COUNT(banked); i++)
+		insn(GCSRWR(banked[i].csr), PATTERN & banked[i].legal, 0);
+	gcsrwr(CSR_MISC, 0x80);
+	gcsrwr(CSR_STLBPS, 14);
+	gcsrwr(CSR_LLBCTL, LLBCTL_KLO);
+	gcsrwr(CSR_ESTAT, IS_IPI | 0xb0000);
+	gcsrwr(CSR_TCFG, 10000000000 | TCFG_EN);
+	csrwr(CSR_GSTAT, 0x5a0000);
+	csrwr(CSR_GTLBC, 0xa51000);
+	csrwr(CSR_GINTC, 0x81);
+	csrwr(CSR_GCNTC, PATTERN);
+	for (u32 i = 0; i < COUNT(host); i++)
+		old[i] = insn(CSRRD(host[i]), 0, 0);
+	for (u64 t = rdtime(); rdtime() - t < 200000000;)
+		;
+	for (u32 i = 0; i < COUNT(banked); i++)
+		CHECK_EQ(insn(GCSRRD(banked[i].csr), 0, 0) & banked[i].legal,
+			 PATTERN & banked[i].legal, name("guest CSR 0x%x", banked[i].csr));
+	for (u32 i = 0; i < COUNT(host); i++)
+		CHECK_EQ(insn(CSRRD(host[i]), 0, 0), old[i], name("host CSR 0x%x", host[i]));
+	CHECK_EQ(gcsrrd(CSR_MISC), 0x80, "guest MISC");
+	CHECK_EQ(gcsrrd(CSR_STLBPS), 14, "guest STLBPS");
+	CHECK_EQ(gcsrrd(CSR_LLBCTL), LLBCTL_KLO, "guest LLBCTL");
+	CHECK_EQ(gcsrrd(CSR_ESTAT), IS_IPI | 0x81 << 2 | 0xb0000, "guest ESTAT");
+	CHECK_EQ(gcsrrd(CSR_TCFG), 10000000000 | TCFG_EN, "guest TCFG");
+	CHECK(gcsrrd(CSR_TVAL) <= 10000000000 - 200000000 && gcsrrd(CSR_TVAL) > 5000000000);
+	CHECK_EQ(gcsrrd(CSR_PRCFG1), csrrd(CSR_PRCFG1), "guest PRCFG1");
+	CHECK_EQ(csrrd(CSR_GSTAT), 0x5a0080, "GSTAT");
+	CHECK_EQ(csrrd(CSR_GTLBC), 0xa51000, "GTLBC");
+	CHECK_EQ(csrrd(CSR_GINTC), 0x81, "GINTC");
+	CHECK_EQ(csrrd(CSR_GCNTC), PATTERN, "GCNTC");
+}

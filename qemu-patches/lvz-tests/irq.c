@@ -253,6 +253,34 @@ TEST(host_timer_exits)
 	csrwr(CSR_ECFG, 0);
 }
 
+/* The host's timer, running out in guest mode, goes by the host's TCFG and leaves the guest's
+ * alone. */
+TEST(host_timer_in_guest_mode)
+{
+	struct vcpu v;
+
+	csrwr(CSR_ECFG, IS_TIMER);
+	start(&v, guest_spin, 0, 0);
+	gcsrwr(CSR_TCFG, 100000000000 | TCFG_EN);
+	csrwr(CSR_TCFG, 100000 | TCFG_EN | TCFG_PERIODIC);
+	for (int i = 0; i < 3; i++) {
+		run_to_exit(&v, EC_INT);
+		CHECK_EQ(v.estat & 0x1fff, IS_TIMER, "host ESTAT.IS: periodic");
+		csrwr(CSR_TICLR, 1);
+		CHECK_EQ(csrrd(CSR_TCFG), 100000 | TCFG_EN | TCFG_PERIODIC, "host TCFG");
+		CHECK_EQ(gcsrrd(CSR_TCFG), 100000000000 | TCFG_EN, "guest TCFG");
+	}
+	gcsrwr(CSR_TCFG, 100000000000 | TCFG_EN | TCFG_PERIODIC);
+	csrwr(CSR_TCFG, 100000 | TCFG_EN);
+	csrwr(CSR_TICLR, 1);
+	run_to_exit(&v, EC_INT);
+	csrwr(CSR_TICLR, 1);
+	CHECK_EQ(gcsrrd(CSR_TCFG), 100000000000 | TCFG_EN | TCFG_PERIODIC, "guest TCFG");
+	CHECK(gcsrrd(CSR_TVAL) > 50000000000);
+	CHECK_EQ(gcsrrd(CSR_ESTAT) & IS_TIMER, 0, "guest TI");
+	csrwr(CSR_ECFG, 0);
+}
+
 /* A real line of the machine: the IPI that a host sends to itself. */
 TEST(host_ipi_exits)
 {

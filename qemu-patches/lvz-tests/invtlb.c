@@ -451,7 +451,7 @@ static struct {
 	struct mapping s2[3][M_PAIRS];
 	u64 pa[M_PAGES], value[M_PAGES];
 	u64 state;
-	u64 hits, misses;
+	u64 hits, misses, interrupts;
 } m;
 
 static u32 rnd(u32 n)
@@ -558,6 +558,18 @@ static void m_enter(struct vcpu *v, u32 gid, u32 asid, u32 mode, void *fn, u64 a
 	s2_image(gid);
 }
 
+/* The host's timer may end the run anywhere; it goes on there. */
+static u64 m_run(struct vcpu *v)
+{
+	u64 ec;
+
+	while ((ec = guest_run(v)) == EC_INT) {
+		csrwr(CSR_TICLR, 1);
+		m.interrupts++;
+	}
+	return ec;
+}
+
 static void m_access(u64 step)
 {
 	static struct vcpu v;
@@ -593,7 +605,7 @@ static void m_access(u64 step)
 	m_enter(&v, gid, asid, mode, guest_touch, a);
 	v.gpr[5] = store;
 	v.gpr[6] = val;
-	ec = guest_run(&v);
+	ec = m_run(&v);
 	if (!expected) {
 		u32 page_hit = e->page[gpage & 1];
 
@@ -664,7 +676,8 @@ static void run_random(u64 seed, u64 steps)
 			m_enter(&v, 1 + rnd(2), 1 + rnd(2), rnd(2), guest_invtlb, op);
 			v.gpr[5] = rj;
 			v.gpr[6] = a;
-			run_to_end(&v);
+			if (m_run(&v) != EC_HVC || v.badi != HVCL(0))
+				guest_fatal(&v, "the end of invtlb");
 			m_invalidate(op, v.gid, rj, a);
 			break;
 		default:
@@ -688,4 +701,14 @@ RANDOM(3)
 TEST(migrate_random_tlb)
 {
 	run_random(0x123456789abcdefUL, 150000);
+}
+
+TEST(random_tlb_interrupted)
+{
+	csrwr(CSR_ECFG, IS_TIMER);
+	csrwr(CSR_TCFG, 2000 | TCFG_EN | TCFG_PERIODIC); /* 20 us */
+	run_random(0xfedcba987654321UL, 30000);
+	csrwr(CSR_TCFG, 0);
+	csrwr(CSR_ECFG, 0);
+	CHECK(m.interrupts > 300);
 }

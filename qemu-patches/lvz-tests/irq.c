@@ -363,11 +363,14 @@ TEST(host_idle_is_the_hosts)
 	gcsrwr(CSR_CRMD, CRMD_DA | CRMD_IE);
 	gcsrwr(CSR_ESTAT, IS_IPI);
 	csrwr(CSR_GINTC, 1);
+	csrwr(CSR_ESTAT, IS_SWI0); /* masked: something is pending at all, then those of the guest
+				      could be taken for it */
 	csrwr(CSR_TCFG, 2000000 | TCFG_EN);
 	gcsrwr(CSR_TCFG, 100000 | TCFG_EN);
 	insn(IDLE, 0, 0);
 	CHECK_EQ(csrrd(CSR_ESTAT) & IS_TIMER, IS_TIMER, "the host's TI when idle ends");
 	csrwr(CSR_TICLR, 1);
+	csrwr(CSR_ESTAT, 0);
 	csrwr(CSR_ECFG, 0);
 	csrwr(CSR_GINTC, 0);
 }

@@ -15,6 +15,7 @@ fn guest_enable_crmd
 	csrwr	$t0, CSR_CRMD
 	.globl	guest_enabled_crmd
 guest_enabled_crmd:
+	nop
 	b	.
 
 fn guest_enable_xchg
@@ -22,6 +23,7 @@ fn guest_enable_xchg
 	csrxchg	$t0, $t0, CSR_CRMD
 	.globl	guest_enabled_xchg
 guest_enabled_xchg:
+	nop
 	b	.
 
 fn guest_enable_ecfg
@@ -29,6 +31,7 @@ fn guest_enable_ecfg
 	csrwr	$t0, CSR_ECFG
 	.globl	guest_enabled_ecfg
 guest_enabled_ecfg:
+	nop
 	b	.
 
 fn guest_enable_estat
@@ -36,6 +39,7 @@ fn guest_enable_estat
 	csrwr	$t0, CSR_ESTAT
 	.globl	guest_enabled_estat
 guest_enabled_estat:
+	nop
 	b	.
 
 fn guest_enable_ertn
@@ -46,6 +50,7 @@ fn guest_enable_ertn
 	ertn
 	.globl	guest_enabled_ertn
 guest_enabled_ertn:
+	nop
 	b	.
 
 /* a0 doubled by each unit */

@@ -452,6 +452,7 @@ static struct {
 	u64 pa[M_PAGES], value[M_PAGES];
 	u64 state;
 	u64 hits, misses, interrupts;
+	u32 gid, asid, mode, at; /* of the next access */
 } m;
 
 static u32 rnd(u32 n)
@@ -570,11 +571,23 @@ static u64 m_run(struct vcpu *v)
 	return ec;
 }
 
+/* Mostly the same GID, ASID and mode as before, often the same page: that is what the emulator has
+ * cached. */
+static void m_choose(void)
+{
+	if (!rnd(6)) {
+		m.gid = 1 + rnd(2);
+		m.asid = 1 + rnd(2);
+		m.mode = rnd(3);
+	}
+	if (rnd(2))
+		m.at = rnd(2 * M_PAIRS);
+}
+
 static void m_access(u64 step)
 {
 	static struct vcpu v;
-	u32 gid = 1 + rnd(2), asid = 1 + rnd(2), mode = rnd(3), page = rnd(2 * M_PAIRS),
-	    store = rnd(2);
+	u32 gid = m.gid, asid = m.asid, mode = m.mode, page = m.at, store = rnd(2);
 	u64 a = (mode ? M_GVA : M_GPA) + page * 4096UL, val = step << 8 | 0x55, expected = 0,
 	    badv = a, ec;
 	struct mapping *e = &m.s1[gid][asid][page / 2], *g = &m.s1[gid][0][page / 2];
@@ -648,6 +661,7 @@ static void run_random(u64 seed, u64 steps)
 	struct vcpu v;
 
 	m.state = seed;
+	m.gid = m.asid = 1;
 	guest_init_gid(&v, 1, guest_touch, 0, 0);
 	guest_paging(&v);
 	for (u32 i = 0; i < M_PAGES; i++) {
@@ -658,8 +672,10 @@ static void run_random(u64 seed, u64 steps)
 	for (u64 step = 0; step < steps; step++) {
 		u32 op = rnd(8) ? fine[rnd(COUNT(fine))] : ops[rnd(COUNT(ops))];
 		u64 rj = rnd(3) | rnd(3) << 16;
-		u64 a = (op == 0x16 ? M_GPA : M_GVA) + rnd(2 * M_PAIRS) * 4096UL;
+		u64 a;
 
+		m_choose();
+		a = (op == 0x16 ? M_GPA : M_GVA) + m.at * 4096UL;
 		switch (rnd(16)) {
 		case 0 ... 4:
 			m_write();
@@ -672,8 +688,8 @@ static void run_random(u64 seed, u64 steps)
 			if (op > 6)
 				op = rnd(4) ? 4 + rnd(3) : rnd(4);
 			rj = 1 + rnd(2);
-			a = M_GVA + rnd(2 * M_PAIRS) * 4096UL;
-			m_enter(&v, 1 + rnd(2), 1 + rnd(2), rnd(2), guest_invtlb, op);
+			a = M_GVA + m.at * 4096UL;
+			m_enter(&v, m.gid, m.asid, m.mode & 1, guest_invtlb, op);
 			v.gpr[5] = rj;
 			v.gpr[6] = a;
 			if (m_run(&v) != EC_HVC || v.badi != HVCL(0))

@@ -470,3 +470,22 @@ TEST(reset_in_guest_mode)
 	guest_run(&v);
 	guest_fatal(&v, "a reset");
 }
+
+/* Two seconds in guest mode, over a migration. */
+static u64 guest_wait(u64 a)
+{
+	for (u64 t = rdtime(); rdtime() - t < 200000000;)
+		;
+	return a + insn(CPUCFG, 0, 1);
+}
+
+TEST(migrate_guest_mode)
+{
+	struct vcpu v;
+
+	guest_init(&v, guest_wait, 0x70, 0);
+	run_to_exit(&v, EC_GSPR);
+	v.gpr[4] = 7;
+	run_to_end(&v);
+	CHECK_EQ(v.gpr[4], 0x77, "result");
+}

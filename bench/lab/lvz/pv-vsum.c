@@ -25,7 +25,7 @@
 
 #define MAX_THREADS 64
 #define N 8
-#define ROUNDS 20000
+#define ROUNDS 4000
 
 typedef uint64_t v4u64 __attribute__((vector_size(32)));
 typedef int32_t v8s32 __attribute__((vector_size(32)));

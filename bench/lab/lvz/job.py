@@ -363,7 +363,7 @@ def main():
     parser.add_argument('--count', type=int, default=1)
     parser.add_argument('--limit', type=float, default=0)
     parser.add_argument('--stop', action='store_true', help='boot: end at the first failure')
-    parser.add_argument('--times', type=int, default=3)
+    parser.add_argument('--times', type=int, default=1)
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--seconds', type=int, default=10)
     parser.add_argument('--tlb-flush', action='store_true', help='qemu: the host\'s kernel has PV TLB flush')

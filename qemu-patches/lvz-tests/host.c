@@ -48,6 +48,42 @@ TEST(off_host_tlb)
 	CHECK_EQ(caught()->ecode, EC_REFILL, "with another ASID");
 }
 
+/* tlbrd puts the ASID of the entry into CSR_ASID, 0 for an invalid one; an index beyond the TLB reads as invalid. */
+TEST(off_tlbrd)
+{
+	u64 page = alloc(8192);
+	struct tlbe e = {0x10002000, page | PTE_RW, (page + 4096) | PTE_RW, 12, 7, 0, stlb(0x10002000, 2)};
+
+	tlb_write(HOST, &e);
+	csrwr(CSR_ASID, 9);
+	csrwr(CSR_TLBIDX, e.index);
+	insn(TLBRD, 0, 0);
+	CHECK_EQ(csrrd(CSR_ASID) & 0x3ff, 7, "ASID of the entry");
+	tlb_drop(HOST, e.index);
+	csrwr(CSR_ASID, 9);
+	csrwr(CSR_TLBIDX, e.index);
+	insn(TLBRD, 0, 0);
+	CHECK_EQ(csrrd(CSR_ASID) & 0x3ff, 0, "ASID of an invalid entry");
+	csrwr(CSR_TLBIDX, 0xfff);
+	insn(TLBRD, 0, 0);
+	CHECK_EQ(csrrd(CSR_TLBIDX) >> 31 & 1, 1, "TLBIDX.NE beyond the TLB");
+}
+
+/* A window that the host closes is closed at once. */
+TEST(off_window_change)
+{
+	u64 page = alloc(4096), at = (page & 0xffffffffffff) | 0xb000000000000000;
+
+	write64(page, 1234);
+	csrwr(CSR_DMW2, 0xb000000000000011);
+	CHECK_EQ(*(volatile u64 *)at, 1234, "through the window");
+	csrwr(CSR_DMW2, 0);
+	try_begin();
+	(void)*(volatile u64 *)at;
+	NEED_EQ(caught()->count, 1, "exceptions after it is closed");
+	CHECK_EQ(caught()->ecode, EC_ADE, "address error");
+}
+
 /* Without the property there is no trace of LVZ. */
 TEST(off_nothing)
 {

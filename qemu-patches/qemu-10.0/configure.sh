@@ -3,7 +3,7 @@
 #
 # How QEMU is configured here; sourced by hooks.sh and ../build, which set $tree, $queue and $fetch.
 
-common=(--target-list=loongarch64-softmmu --without-default-features --enable-system --enable-tcg --enable-werror
+common=(--without-default-features --enable-system --enable-tcg --enable-werror
 	--enable-fdt=system --enable-slirp --enable-pixman --enable-attr --enable-virtfs --enable-trace-backends=log
 	--disable-tools --disable-docs --disable-guest-agent --disable-download --disable-debug-info --disable-install-blobs
 	--python=/usr/bin/python3)
@@ -53,12 +53,13 @@ python_modules() {
 	export PYTHONPATH=$1/usr/lib/python3/dist-packages
 }
 
-# configure_here FOLDER: a build for this machine, with TCG.
+# configure_here FOLDER: a build for this machine, with TCG; user emulation is there to be compiled, by pieces.
 configure_here() {
 	local cc
 	cc="$(command -v ccache || true) gcc"
 	mkdir -p "$1"
-	(cd "$1" && "$tree/configure" "${common[@]}" "--cc=${cc# }")
+	(cd "$1" && "$tree/configure" "${common[@]}" "--cc=${cc# }" --enable-linux-user \
+		--target-list=loongarch64-softmmu,loongarch64-linux-user)
 }
 
 # configure_cross FOLDER BIN: a build for loongarch64 hosts, with KVM; its tools are made in BIN, which is to be in PATH.
@@ -67,6 +68,6 @@ configure_cross() {
 	sysroot=$("$fetch" get "$queue/loongarch64.base") || return
 	wrappers "$2" "$sysroot"
 	mkdir -p "$1"
-	(cd "$1" && PATH=$2:$PATH "$tree/configure" "${common[@]}" --enable-kvm --cross-prefix=loongarch64-linux-gnu- \
-		--host-cc=gcc)
+	(cd "$1" && PATH=$2:$PATH "$tree/configure" "${common[@]}" --target-list=loongarch64-softmmu --enable-kvm \
+		--cross-prefix=loongarch64-linux-gnu- --host-cc=gcc)
 }

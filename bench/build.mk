@@ -8,7 +8,7 @@
 #   build/asan/bin    the same with AddressSanitizer and UndefinedBehaviorSanitizer
 
 ARCH ?= x86_64
-GUEST_PROGRAMS := ebizzy ebizzy-json tlb kcbench guest
+GUEST_PROGRAMS := ebizzy ebizzy-json tlb kcbench stale guest
 HOST_PROGRAMS := collect
 PROGRAMS := $(GUEST_PROGRAMS) $(HOST_PROGRAMS) compare
 
@@ -22,7 +22,10 @@ CSTD := -std=gnu11 -Wall -Wextra -Werror -pthread -Ibench/common
 LIBS := -ljansson -lm
 LIBS_compare := -lgsl -lgslcblas
 
-sources = $(wildcard bench/$1/*.c bench/common/*.c)
+# Programs of one file that other trees take as they are: without bench/common.
+STANDALONE := stale
+
+sources = $(wildcard bench/$1/*.c $(if $(filter $1,$(STANDALONE)),,bench/common/*.c))
 headers = $(wildcard bench/$1/*.h bench/common/*.h)
 
 # Trees of packages live in the cache; build/ARCH/NAME.tree is a link to one, the stamp says when it was made.

@@ -52,14 +52,20 @@ lab-image: setup ## only build its disk image
 	bench/lab/pv-lab image
 
 ##@ LoongArch KVM on any PC (bench/lab/lvz)
-.PHONY: lvz-boot lvz-check lvz-qemu-test lvz-cost
+.PHONY: lvz-boot lvz-check lvz-soak lvz-soak-control lvz-qemu-test lvz-cost
 N ?=
 LVZ ?=
+MINUTES ?=
+CONTROL ?= gid gid-1000 invtlb-1000
 PV_LVZ = bench/lab/lvz/pv-lvz
 lvz-boot: setup-patches ## boot guests in the emulated LoongArch host (N=20, LVZ="--guest-smp 2 ...": pv-lvz boot --help)
 	$(PV_LVZ) boot --limit 5 $(N:%=-n %) $(LVZ)
 lvz-check: setup-patches ## OpenSSL, ssh and vector checksums there agree with native, in host and guest
 	$(PV_LVZ) check $(LVZ)
+lvz-soak: setup-patches ## an overcommitted guest in which threads look for stale translations (MINUTES=2, LVZ="--guests 2 --host-load")
+	$(PV_LVZ) soak $(MINUTES:%=--minutes %) $(LVZ)
+lvz-soak-control: qemu-tree ## broken emulators: that must fail within 5 minutes (CONTROL="gid ...": bench/lab/lvz/controls)
+	$(PV_LVZ) soak --minutes 5 --guests 2 $(CONTROL:%=--control %) $(LVZ)
 lvz-qemu-test: setup-patches ## QEMU's LoongArch PV properties on real KVM
 	$(PV_LVZ) qemu $(LVZ)
 lvz-cost: setup-patches build/native/bin/pv-compare ## LoongArch boot without LVZ: our QEMU against unpatched, N=12 pairs

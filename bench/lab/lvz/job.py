@@ -8,6 +8,7 @@ say. Every wait is bounded; who is late is reported with its last words and kill
 """
 
 import argparse
+import json
 import os
 import re
 import selectors
@@ -18,7 +19,7 @@ import sys
 import threading
 import time
 
-PV = '/pv'
+PV = os.environ.get('PV_PAYLOAD', '/pv')    # elsewhere in its tests
 QEMU = f'{PV}/qemu-system-loongarch64'
 CONSOLE = 'console=ttyS0,115200'
 
@@ -52,10 +53,15 @@ def done():
     return 1 if failed else 0
 
 
+def console_port():
+    """Where the guests' consoles go"""
+    return open(os.environ.get('PV_GUEST_CONSOLE', '/dev/null'), 'wb', buffering=0)
+
+
 class Guest:
     """One guest of this host; its console goes into the port pv.guest as it comes, and is kept here"""
 
-    def __init__(self, name, opts, append, initramfs=True, cpu=None, smp=None):
+    def __init__(self, name, opts, append, initramfs=True, cpu=None, smp=None, tee=None):
         self.name, self.lines, self.partial = name, [], b''
         self.monitor = f'/tmp/monitor-{name}'
         args = [QEMU, '-M', f'virt,accel={opts.accel}', '-cpu', cpu or opts.guest_cpu, '-smp', str(smp or opts.guest_smp),
@@ -76,7 +82,7 @@ class Guest:
         self.proc = subprocess.Popen(args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.selector = selectors.DefaultSelector()
         self.selector.register(self.proc.stdout, selectors.EVENT_READ)
-        self.tee = open(os.environ.get('PV_GUEST_CONSOLE', '/dev/null'), 'wb', buffering=0)
+        self.tee = tee or console_port()
         self.tee.write(f'== guest {name}\n'.encode())
 
     def wait(self, pattern, until):
@@ -93,13 +99,18 @@ class Guest:
                     return None
                 return None if pattern else time.monotonic()
             self.tee.write(data)
-            *lines, self.partial = (self.partial + data).split(b'\n')
-            lines = [line.decode(errors='replace').rstrip('\r') for line in lines]
-            self.lines += lines
+            lines = self.feed(data)
             if pattern and any(pattern in line for line in lines):
                 return time.monotonic()
 
-    def registers(self):
+    def feed(self, data):
+        """The lines that are complete now"""
+        *lines, self.partial = (self.partial + data).split(b'\n')
+        lines = [line.decode(errors='replace').rstrip('\r') for line in lines]
+        self.lines += lines
+        return lines
+
+    def registers(self, everything=False):
         """What the vCPUs do"""
         try:
             with socket.socket(socket.AF_UNIX) as s:
@@ -115,7 +126,7 @@ class Guest:
         except OSError as e:
             return f'the monitor does not answer: {e}'
         keep = [line.strip() for line in text.decode(errors='replace').splitlines()
-                if re.search(r'^CPU#|^ PC|EENTRY|ESTAT|CRMD|BADV', line)]
+                if everything or re.search(r'^CPU#|^ PC|EENTRY|ESTAT|CRMD|BADV', line)]
         return '\n'.join(keep)
 
     def last_words(self):
@@ -162,12 +173,160 @@ def job_boot(opts):
             ok(statistics.median(times) <= opts.limit, f'median to init at most {opts.limit} s')
 
 
+# What a healthy kernel never says
+SICK = re.compile(r'\b(BUG|WARNING|Oops|Call Trace|Kernel panic|Internal error|Unable to handle|[Ss]oft lockup|[Hh]ard LOCKUP|'
+                  r'rcu.*(stall|starved)|blocked for more than|Code: |bad page|corrupt)')
+
+
+class Soaked:
+    """One pv-stale, in a guest or in the host: what it says, and what is wrong with it"""
+
+    def __init__(self, name, seconds, stall, start, guest=None, proc=None):
+        self.name, self.seconds, self.stall, self.guest = name, seconds, stall, guest
+        self.proc = proc or guest.proc
+        self.heard = self.started = time.monotonic()
+        self.start = start          # seconds in which it must begin
+        self.begun, self.ended, self.exit, self.result = False, False, None, None
+        self.last, self.steal, self.partial = 'nothing yet', -1.0, b''
+
+    def line(self, text):
+        """Takes a line; says what is wrong"""
+        if SICK.search(text):
+            return f'its kernel says: {text}'
+        if m := re.search(r'pv-stale: \d+ s: .* steal (-?[\d.]+) s', text):
+            self.heard, self.begun, self.last, self.steal = time.monotonic(), True, text, float(m[1])
+        elif re.search(r'pv-stale: (stale|stuck|late|nothing shown): ', text):
+            return text
+        elif text.startswith('{"program": "pv-stale"'):
+            try:
+                self.result = json.loads(text)
+            except ValueError:
+                return f'its result is not JSON: {text}'
+            self.steal = self.result['steal_s'] or 0
+        elif m := re.search(r'PV: job ended: (\d+)', text):
+            self.exit = int(m[1])
+        return None
+
+    def feed(self, tee):
+        """Reads what is there; says what is wrong"""
+        data = os.read(self.proc.stdout.fileno(), 65536)
+        if not data:
+            self.ended = True
+            try:
+                status = self.proc.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                return 'does not end'
+            if not self.guest:
+                self.exit = status
+            if status or self.exit or self.exit is None or not self.result:
+                return f'ended early: exit status {status}, that of pv-stale {self.exit}'
+            return None
+        tee.write(re.sub(rb'(?m)^', f'{self.name}: '.encode(), data))
+        if self.guest:
+            lines = self.guest.feed(data)
+        else:
+            *lines, self.partial = (self.partial + data).split(b'\n')
+            lines = [line.decode(errors='replace') for line in lines]
+        wrong = [w for w in map(self.line, lines) if w]
+        return wrong[0] if wrong else None
+
+    def late(self):
+        """Does it hang?"""
+        now = time.monotonic()
+        if self.ended:
+            return None
+        if not self.begun:
+            return f'pv-stale did not begin in {self.start} s' if now - self.started > self.start else None
+        if now - self.heard > self.stall:
+            return f'no progress for {self.stall} s'
+        return f'still runs after {now - self.started:.0f} s' if now - self.started > self.seconds + self.start + self.stall else None
+
+
+def sick_log(seen):
+    """What the host's kernel complains of"""
+    text = subprocess.run(['dmesg'], stdout=subprocess.PIPE, text=True, check=False, errors='replace').stdout.splitlines()
+    # A thousand messages are more than the ring ever loses between two looks.
+    return [line for line in text if line not in seen and SICK.search(line) and not seen.add(line)]
+
+
+def job_soak(opts):
+    """Guests with more vCPUs than there are CPUs, pv-stale in them (and here): nothing stale, nothing stuck, nobody complains"""
+    boot_log = set()
+    for line in sick_log(boot_log):
+        diag(f'host, before any guest: {line}')
+    tee, soaked, selector = console_port(), [], selectors.DefaultSelector()
+    options = f'--json --progress 5 --stall {opts.stall} --oversleep {opts.oversleep} --threads {opts.threads}'
+    for i in range(1, opts.guests + 1):
+        job = f'pv-stale --seconds {opts.seconds} --seed {opts.seed + i} {options}'
+        guest = Guest(str(i), opts, f'{opts.append} pv.job="{job}"', tee=tee)
+        soaked.append(Soaked(f'guest {i}', opts.seconds, opts.stall, opts.timeout, guest))
+    if opts.host_load:
+        load = subprocess.Popen([f'{PV}/pv-stale', '--seconds', str(opts.seconds), '--seed', str(opts.seed), *options.split()],
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        soaked.append(Soaked('host', opts.seconds, opts.stall, opts.timeout, proc=load))
+    for s in soaked:
+        selector.register(s.proc.stdout, selectors.EVENT_READ, s)
+    wrong, begin, look, told = [], time.monotonic(), 0, time.monotonic()
+    while not wrong and not all(s.ended for s in soaked):
+        for key, _ in selector.select(1):
+            s = key.data
+            if why := s.feed(tee):
+                wrong.append((s, why))
+            if s.ended:
+                selector.unregister(key.fileobj)
+        wrong += [(s, why) for s in soaked if (why := s.late())]
+        now = time.monotonic()
+        if now - look > 10:
+            look = now
+            wrong += [(None, f'the host\'s kernel says: {line}') for line in sick_log(boot_log)]
+        if now - told > 60:
+            told = now
+            for s in soaked:
+                diag(f'{s.name}: {s.last}')
+    wrong += [(None, f'the host\'s kernel says: {line}') for line in sick_log(boot_log)]
+    after = f'after {time.monotonic() - begin:.0f} s'
+    if wrong:
+        # What follows in the next moment belongs to it.
+        until = time.monotonic() + 2
+        while selector.get_map() and (left := until - time.monotonic()) > 0:
+            for key, _ in selector.select(left):
+                if key.data.feed(tee) and key.data.ended:
+                    selector.unregister(key.fileobj)
+    for s in soaked:
+        why = [w for who, w in wrong if who is s]
+        ok(not why, f'{s.name}: pv-stale finds nothing, its kernel does not complain' if not why else f'{s.name}: {after}: {why[0]}',
+           '\n'.join(why[1:]))
+        diag(f'{s.name}: {json.dumps(s.result) if s.result else s.last}')
+        if s.guest and not wrong:
+            ok(s.steal > 0, f'{s.name}: its CPUs were taken away: steal time {s.steal:.2f} s of {opts.seconds} s')
+    why = [w for who, w in wrong if who is None]
+    ok(not why, 'host: its kernel does not complain' if not why else f'host: {after}: {why[0]}', '\n'.join(why[1:]))
+    if wrong:
+        diag(f'seed {opts.seed}')
+        for s in soaked:
+            if s.guest:
+                diag(s.guest.last_words())
+                diag(f'{s.name}, registers:\n{s.guest.registers(True)}')
+        diag(host_words())
+        # The host's registers are taken meanwhile.
+        time.sleep(3)
+    for s in soaked:
+        if s.guest:
+            s.guest.end()
+        elif s.proc.poll() is None:
+            s.proc.kill()
+            s.proc.wait()
+
+
 def host_words():
     dmesg = subprocess.run(['dmesg'], stdout=subprocess.PIPE, text=True, check=False).stdout.splitlines()
     text = ['host, last lines of its log:'] + ['  ' + line for line in dmesg[-8:]]
     # Full with --host-append trace_event=kvm:*
-    with open('/sys/kernel/tracing/trace', encoding='ascii', errors='replace') as f:
-        trace = [line.rstrip() for line in f if not line.startswith('#')]
+    try:
+        with open('/sys/kernel/tracing/trace', encoding='ascii', errors='replace') as f:
+            trace = [line.rstrip() for line in f if not line.startswith('#')]
+    except OSError as e:
+        trace = [str(e)]
     if trace:
         text += ['host, last lines of its trace:'] + ['  ' + line for line in trace[-40:]]
     return '\n'.join(text)
@@ -366,6 +525,11 @@ def main():
     parser.add_argument('--times', type=int, default=1)
     parser.add_argument('--threads', type=int, default=1)
     parser.add_argument('--seconds', type=int, default=10)
+    parser.add_argument('--guests', type=int, default=1)
+    parser.add_argument('--seed', type=int, default=0)
+    parser.add_argument('--stall', type=int, default=30, help='soak: seconds without progress')
+    parser.add_argument('--oversleep', type=int, default=5, help='soak: seconds by which a timer may be late')
+    parser.add_argument('--host-load', action='store_true', help='soak: pv-stale also in the host')
     parser.add_argument('--tlb-flush', action='store_true', help='qemu: the host\'s kernel has PV TLB flush')
     opts = parser.parse_args()
     opts.append = opts.append.replace('%20', ' ')

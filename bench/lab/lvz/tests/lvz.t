@@ -78,4 +78,66 @@ is "$status" 1 "pv-lvz: the host hangs"
 like "$out" '^Bail out! The host said nothing for 2 s' "pv-lvz: ... and that is said"
 like "$out" '^# a word of the kernel$' "pv-lvz: ... with its last words"
 is "$(pgrep -f "$TMP/emulator" || true)" '' "pv-lvz: ... and ended"
+
+# The soak's bundle.
+printf '%s\n' 'echo "ok 1 - the host has /dev/kvm"; echo "not ok 2 - guest 1: pv-stale: stale: a"; echo 1..2' >"$FAKE"
+soak() { run "$dir/pv-lvz" soak --kernel "$TMP/kernel" --guest-kernel "$TMP/kernel" --product "$TMP/product" --minutes 0.2 "$@"; }
+soak --guests 2 --seed 5
+is "$status" 1 "pv-lvz soak: a test failed"
+like "$out" '^# seed 5; all that is known: build/lvz/soak$' "pv-lvz soak: ... and says the seed"
+like "$(cat "$top/build/lvz/soak/again")" '^bench/lab/lvz/pv-lvz soak .*--guests 2 --seed=5$' "pv-lvz soak: ... and how to do it again"
+like "$(cat "$top/build/lvz/soak/command")" 'pv.job="soak .*--guest-smp=4 .*--seconds=12 --seed=5 --guests=2 --threads=8 ' \
+	"pv-lvz soak: the job"
+like "$(cat "$top/build/lvz/soak/host-registers")" '^the monitor does not answer' "pv-lvz soak: ... with the host's registers, if there are any"
+for bad in '--minutes x' '--guests 0' '--guests 9' '--seed x' '--stall 1.5' '--minutes nan' '--minutes -1' '--minutes 1e9' \
+	'--guest-smp 0' '--seed -1' '--stall 0'; do
+	# shellcheck disable=SC2086
+	soak $bad
+	is "$status" 2 "pv-lvz soak: rejects $bad"
+done
+
+# The soak's judge: job.py with a program in the place of the guest's QEMU, which writes what a console would.
+mkdir "$TMP/payload"
+cat >"$TMP/payload/qemu-system-loongarch64" <<'SH'
+#!/usr/bin/env bash
+progress() { echo "pv-stale: $1 s: 5 changes, 6 accesses, 7 faults, 8 naps, longest oversleep 0.1 s, steal $2 s"; }
+result() { echo "{\"program\": \"pv-stale\", \"result\": \"clean\", \"steal_s\": $1}"; }
+echo 'PV: init'
+. "$FAKE"
+SH
+chmod +x "$TMP/payload/qemu-system-loongarch64"
+judge() {
+	printf '%s\n' "$1" >"$FAKE"
+	run env PV_PAYLOAD="$TMP/payload" timeout 60 "$dir/job.py" soak --accel tcg --seconds 2 --seed 1 --stall 3 --timeout 4
+}
+judge 'progress 1 0.5; result 1.5; echo "PV: job ended: 0"'
+is "$status" 0 "soak: a clean guest"
+like "$out" '^ok 2 - guest 1: its CPUs were taken away: steal time 1.50 s of 2 s$' "soak: ... with its steal time"
+judge 'progress 1 0; result 0; echo "PV: job ended: 0"'
+is "$status" 1 "soak: no steal time"
+like "$out" '^not ok 2 - guest 1: its CPUs were taken away: steal time 0.00 s' "soak: ... is a failure"
+judge 'progress 1 0.5; result null; echo "PV: job ended: 0"'
+is "$status" 1 "soak: unknown steal time"
+# symptom WHAT SCRIPT TEXT
+symptom() {
+	judge "$2"
+	is "$status:$(grep -cE '^1\.\.[0-9]+$' <<<"$out")" 1:1 "soak: $1"
+	like "$out" "^not ok 1 - guest 1: after [0-9]+ s: $3" "soak: ... is reported"
+	like "$out" '^# seed 1$' "soak: ... with the seed"
+}
+symptom 'stale' 'progress 1 0.5; echo "pv-stale: stale: read an old generation: address 0x1"; sleep 9' \
+	'pv-stale: stale: read an old generation'
+symptom 'a late timer' 'progress 1 0.5; echo "pv-stale: late: a sleep of 10 ms lasted 9.0 s more; time"; sleep 9' 'pv-stale: late: '
+symptom 'nothing happened' 'progress 1 0.5; echo "pv-stale: nothing shown: no fork happened"; echo "PV: job ended: 4"' \
+	'pv-stale: nothing shown'
+symptom 'an oops' 'progress 1 0.5; echo "[ 1.0] Oops[#1]:"; sleep 9' "its kernel says: .* Oops"
+symptom 'a warning' 'echo "[ 1.0] WARNING: CPU: 0 PID: 1 at mm/x.c"; progress 1 0.5; sleep 9' "its kernel says: .* WARNING"
+symptom 'a panic at boot' 'echo "[ 1.0] Kernel panic - not syncing: x"; exit 0' "its kernel says: .* Kernel panic"
+symptom 'silence' 'progress 1 0.5; exec sleep 30' 'no progress for 3 s'
+symptom 'a guest that does not begin' 'exec sleep 30' 'pv-stale did not begin in 4 s'
+symptom 'an early end' 'progress 1 0.5; exit 0' 'ended early: exit status 0, that of pv-stale None'
+symptom 'a crash of pv-stale' 'progress 1 0.5; echo "PV: job ended: 139"' 'ended early: exit status 0, that of pv-stale 139'
+symptom 'no result' 'progress 1 0.5; echo "PV: job ended: 0"' 'ended early: '
+symptom 'the emulator fails' 'progress 1 0.5; result 1; echo "PV: job ended: 0"; exit 1' 'ended early: exit status 1'
+symptom 'a guest without end' 'while progress 1 0.5; do sleep 0.5; done' 'still runs after '
 done_testing

@@ -52,7 +52,7 @@ lab-image: setup ## only build its disk image
 	bench/lab/pv-lab image
 
 ##@ LoongArch KVM on any PC (bench/lab/lvz)
-.PHONY: lvz-boot lvz-check lvz-soak lvz-soak-control lvz-qemu-test lvz-cost
+.PHONY: lvz-boot lvz-check lvz-soak lab-soak lvz-soak-control lvz-qemu-test lvz-cost
 N ?=
 LVZ ?=
 MINUTES ?=
@@ -64,6 +64,9 @@ lvz-check: setup-patches ## OpenSSL, ssh and vector checksums there agree with n
 	$(PV_LVZ) check $(LVZ)
 lvz-soak: setup-patches ## an overcommitted guest in which threads look for stale translations (MINUTES=2, LVZ="--guests 2 --host-load")
 	$(PV_LVZ) soak $(MINUTES:%=--minutes %) $(LVZ)
+lab-soak: ## the same; so far only LAB=loongarch, on the minimal host
+	@[ "$(LAB)" = loongarch ] || { echo "lab-soak: only LAB=loongarch" >&2; exit 2; }
+	@$(MAKE) lvz-soak
 lvz-soak-control: qemu-tree ## broken emulators: that must fail within 5 minutes (CONTROL="gid ...": bench/lab/lvz/controls)
 	$(PV_LVZ) soak --minutes 5 --guests 2 $(CONTROL:%=--control %) $(LVZ)
 lvz-qemu-test: setup-patches ## QEMU's LoongArch PV properties on real KVM

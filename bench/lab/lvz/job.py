@@ -126,7 +126,7 @@ class Guest:
         except OSError as e:
             return f'the monitor does not answer: {e}'
         keep = [line.strip() for line in text.decode(errors='replace').splitlines()
-                if everything or re.search(r'^CPU#|^ PC|EENTRY|ESTAT|CRMD|BADV', line)]
+                if re.search('=[0-9a-f]|GPR|CSR|CPU#|^ *f[0-9]' if everything else r'^CPU#|^ PC|EENTRY|ESTAT|CRMD|BADV', line)]
         return '\n'.join(keep)
 
     def last_words(self):

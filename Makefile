@@ -68,7 +68,7 @@ lab-soak: ## the same; so far only LAB=loongarch, on the minimal host
 	@[ "$(LAB)" = loongarch ] || { echo "lab-soak: only LAB=loongarch" >&2; exit 2; }
 	@$(MAKE) lvz-soak
 lvz-soak-control: qemu-tree ## broken emulators: that must fail within 5 minutes (CONTROL="gid ...": bench/lab/lvz/controls)
-	$(PV_LVZ) soak --minutes 5 --guests 2 $(CONTROL:%=--control %) $(LVZ)
+	$(PV_LVZ) soak --minutes 5 $(CONTROL:%=--control %) $(LVZ)
 lvz-qemu-test: setup-patches ## QEMU's LoongArch PV properties on real KVM
 	$(PV_LVZ) qemu $(LVZ)
 lvz-cost: setup-patches build/native/bin/pv-compare ## LoongArch boot without LVZ: our QEMU against unpatched, N=12 pairs

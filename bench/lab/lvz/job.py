@@ -53,6 +53,10 @@ def done():
     return 1 if failed else 0
 
 
+# Not the monitor's echo
+ALL_REGISTERS = '=[0-9a-f]|GPR|CSR|CPU#|^ *f[0-9]'
+
+
 def console_port():
     """Where the guests' consoles go"""
     return open(os.environ.get('PV_GUEST_CONSOLE', '/dev/null'), 'wb', buffering=0)
@@ -126,7 +130,7 @@ class Guest:
         except OSError as e:
             return f'the monitor does not answer: {e}'
         keep = [line.strip() for line in text.decode(errors='replace').splitlines()
-                if re.search('=[0-9a-f]|GPR|CSR|CPU#|^ *f[0-9]' if everything else r'^CPU#|^ PC|EENTRY|ESTAT|CRMD|BADV', line)]
+                if re.search(ALL_REGISTERS if everything else r'^CPU#|^ PC|EENTRY|ESTAT|CRMD|BADV', line)]
         return '\n'.join(keep)
 
     def last_words(self):
@@ -174,8 +178,8 @@ def job_boot(opts):
 
 
 # What a healthy kernel never says
-SICK = re.compile(r'\b(BUG|WARNING|Oops|Call Trace|Kernel panic|Internal error|Unable to handle|[Ss]oft lockup|[Hh]ard LOCKUP|'
-                  r'rcu.*(stall|starved)|blocked for more than|Code: |bad page|corrupt)')
+SICK = re.compile(r'\b(BUG|WARNING|Oops|Call Trace|Kernel panic|Internal error|Unable to handle|[Ss]oft lockup|'
+                  r'[Hh]ard LOCKUP|rcu.*(stall|starved)|blocked for more than|Code: |bad page|corrupt)')
 
 
 class Soaked:
@@ -239,7 +243,8 @@ class Soaked:
             return f'pv-stale did not begin in {self.start} s' if now - self.started > self.start else None
         if now - self.heard > self.stall:
             return f'no progress for {self.stall} s'
-        return f'still runs after {now - self.started:.0f} s' if now - self.started > self.seconds + self.start + self.stall else None
+        ran = now - self.started
+        return f'still runs after {ran:.0f} s' if ran > self.seconds + self.start + self.stall else None
 
 
 def sick_log(seen):
@@ -250,7 +255,7 @@ def sick_log(seen):
 
 
 def job_soak(opts):
-    """Guests with more vCPUs than there are CPUs, pv-stale in them (and here): nothing stale, nothing stuck, nobody complains"""
+    """Guests with more vCPUs than there are CPUs, pv-stale in them (and here): nothing stale, nothing stuck, no complaint"""
     boot_log = set()
     for line in sick_log(boot_log):
         diag(f'host, before any guest: {line}')
@@ -261,8 +266,9 @@ def job_soak(opts):
         guest = Guest(str(i), opts, f'{opts.append} pv.job="{job}"', tee=tee)
         soaked.append(Soaked(f'guest {i}', opts.seconds, opts.stall, opts.timeout, guest))
     if opts.host_load:
-        load = subprocess.Popen([f'{PV}/pv-stale', '--seconds', str(opts.seconds), '--seed', str(opts.seed), *options.split()],
-                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        command = f'{PV}/pv-stale --seconds {opts.seconds} --seed {opts.seed} {options}'
+        load = subprocess.Popen(command.split(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
         soaked.append(Soaked('host', opts.seconds, opts.stall, opts.timeout, proc=load))
     for s in soaked:
         selector.register(s.proc.stdout, selectors.EVENT_READ, s)
@@ -294,13 +300,13 @@ def job_soak(opts):
                     selector.unregister(key.fileobj)
     for s in soaked:
         why = [w for who, w in wrong if who is s]
-        ok(not why, f'{s.name}: pv-stale finds nothing, its kernel does not complain' if not why else f'{s.name}: {after}: {why[0]}',
-           '\n'.join(why[1:]))
+        said = f'{after}: {why[0]}' if why else 'pv-stale finds nothing, its kernel does not complain'
+        ok(not why, f'{s.name}: {said}', '\n'.join(why[1:]))
         diag(f'{s.name}: {json.dumps(s.result) if s.result else s.last}')
         if s.guest and not wrong:
             ok(s.steal > 0, f'{s.name}: its CPUs were taken away: steal time {s.steal:.2f} s of {opts.seconds} s')
     why = [w for who, w in wrong if who is None]
-    ok(not why, 'host: its kernel does not complain' if not why else f'host: {after}: {why[0]}', '\n'.join(why[1:]))
+    ok(not why, f'host: {after}: {why[0]}' if why else 'host: its kernel does not complain', '\n'.join(why[1:]))
     if wrong:
         diag(f'seed {opts.seed}')
         for s in soaked:

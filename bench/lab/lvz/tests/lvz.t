@@ -81,20 +81,27 @@ is "$(pgrep -f "$TMP/emulator" || true)" '' "pv-lvz: ... and ended"
 
 # The soak's bundle.
 printf '%s\n' 'echo "ok 1 - the host has /dev/kvm"; echo "not ok 2 - guest 1: pv-stale: stale: a"; echo 1..2' >"$FAKE"
-soak() { run "$dir/pv-lvz" soak --kernel "$TMP/kernel" --guest-kernel "$TMP/kernel" --product "$TMP/product" --minutes 0.2 "$@"; }
+soak() {
+	run "$dir/pv-lvz" soak --kernel "$TMP/kernel" --guest-kernel "$TMP/kernel" --product "$TMP/product" --minutes 0.2 "$@"
+}
 soak --guests 2 --seed 5
 is "$status" 1 "pv-lvz soak: a test failed"
 like "$out" '^# seed 5; all that is known: build/lvz/soak$' "pv-lvz soak: ... and says the seed"
-like "$(cat "$top/build/lvz/soak/again")" '^bench/lab/lvz/pv-lvz soak .*--guests 2 --seed=5$' "pv-lvz soak: ... and how to do it again"
+like "$(cat "$top/build/lvz/soak/again")" '^bench/lab/lvz/pv-lvz soak .*--guests 2 --seed=5$' \
+	"pv-lvz soak: ... and how to do it again"
 like "$(cat "$top/build/lvz/soak/command")" 'pv.job="soak .*--guest-smp=4 .*--seconds=12 --seed=5 --guests=2 --threads=8 ' \
 	"pv-lvz soak: the job"
-like "$(cat "$top/build/lvz/soak/host-registers")" '^the monitor does not answer' "pv-lvz soak: ... with the host's registers, if there are any"
+like "$(cat "$top/build/lvz/soak/host-registers")" '^the monitor does not answer' \
+	"pv-lvz soak: ... with the host's registers, if there are any"
 for bad in '--minutes x' '--guests 0' '--guests 9' '--seed x' '--stall 1.5' '--minutes nan' '--minutes -1' '--minutes 1e9' \
 	'--guest-smp 0' '--seed -1' '--stall 0'; do
 	# shellcheck disable=SC2086
 	soak $bad
 	is "$status" 2 "pv-lvz soak: rejects $bad"
 done
+
+soak --control nonsense
+is "$status:$(head -1 <<<"$out")" "1:not ok 1 - control nonsense: there is none of that name" "pv-lvz soak: no such control"
 
 # The soak's judge: job.py with a program in the place of the guest's QEMU, which writes what a console would.
 mkdir "$TMP/payload"
@@ -127,7 +134,8 @@ symptom() {
 }
 symptom 'stale' 'progress 1 0.5; echo "pv-stale: stale: read an old generation: address 0x1"; sleep 9' \
 	'pv-stale: stale: read an old generation'
-symptom 'a late timer' 'progress 1 0.5; echo "pv-stale: late: a sleep of 10 ms lasted 9.0 s more; time"; sleep 9' 'pv-stale: late: '
+symptom 'a late timer' 'progress 1 0.5; echo "pv-stale: late: a sleep of 10 ms lasted 9.0 s more; time"; sleep 9' \
+	'pv-stale: late: '
 symptom 'nothing happened' 'progress 1 0.5; echo "pv-stale: nothing shown: no fork happened"; echo "PV: job ended: 4"' \
 	'pv-stale: nothing shown'
 symptom 'an oops' 'progress 1 0.5; echo "[ 1.0] Oops[#1]:"; sleep 9' "its kernel says: .* Oops"

@@ -48,11 +48,13 @@ TEST(off_host_tlb)
 	CHECK_EQ(caught()->ecode, EC_REFILL, "with another ASID");
 }
 
-/* tlbrd puts the ASID of the entry into CSR_ASID, 0 for an invalid one; an index beyond the TLB reads as invalid. */
+/* tlbrd puts the ASID of the entry into CSR_ASID, 0 for an invalid one; an index beyond the TLB
+ * reads as invalid. */
 TEST(off_tlbrd)
 {
 	u64 page = alloc(8192);
-	struct tlbe e = {0x10002000, page | PTE_RW, (page + 4096) | PTE_RW, 12, 7, 0, stlb(0x10002000, 2)};
+	struct tlbe e = {0x10002000, page | PTE_RW,	 (page + 4096) | PTE_RW, 12, 7,
+			 0,	     stlb(0x10002000, 2)};
 
 	tlb_write(HOST, &e);
 	csrwr(CSR_ASID, 9);

@@ -52,7 +52,7 @@ lab-image: setup ## only build its disk image
 	bench/lab/pv-lab image
 
 ##@ LoongArch KVM on any PC (bench/lab/lvz)
-.PHONY: lvz-boot lvz-check lvz-soak lab-soak lvz-soak-control lvz-qemu-test lvz-cost
+.PHONY: lvz-boot lvz-check lvz-soak lab-soak lvz-soak-control lvz-qemu-test lvz-cost kvm-selftests kvm-selftests-docs
 N ?=
 LVZ ?=
 MINUTES ?=
@@ -71,6 +71,11 @@ lvz-soak-control: qemu-tree ## broken emulators: that must fail within 5 minutes
 	$(PV_LVZ) soak --minutes 5 $(CONTROL:%=--control %) $(LVZ)
 lvz-qemu-test: setup-patches ## QEMU's LoongArch PV properties on real KVM
 	$(PV_LVZ) qemu $(LVZ)
+kvm-selftests: setup-patches ## Linux's own selftests of KVM there (REGEX=... for some, TIMES=3, LVZ="--kernel series")
+	$(PV_LVZ) selftests $(TIMES:%=--times %) $(LVZ) $(REGEX)
+kvm-selftests-docs: ## docs/kvm-selftests.md, out of what they said last (RESULTS=... for other files)
+	$(PV_LVZ) table $(RESULTS) >docs/kvm-selftests.md.new
+	mv docs/kvm-selftests.md.new docs/kvm-selftests.md
 lvz-cost: setup-patches build/native/bin/pv-compare ## LoongArch boot without LVZ: our QEMU against unpatched, N=12 pairs
 	$(PV_LVZ) cost $(N:%=-n %) $(LVZ)
 

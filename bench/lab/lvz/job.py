@@ -12,6 +12,7 @@ import json
 import os
 import re
 import selectors
+import signal
 import socket
 import statistics
 import subprocess
@@ -19,7 +20,7 @@ import sys
 import threading
 import time
 
-PV = os.environ.get('PV_PAYLOAD', '/pv')    # elsewhere in its tests
+PV = os.environ.get('PV_PAYLOAD', os.path.dirname(os.path.realpath(__file__)))    # elsewhere in its tests
 QEMU = f'{PV}/qemu-system-loongarch64'
 CONSOLE = 'console=ttyS0,115200'
 
@@ -37,12 +38,12 @@ def diag(text):
         say(f'# {line}')
 
 
-def ok(good, name, why=''):
+def ok(good, name, why='', skip=''):
     global count, failed
     with lock:
         count += 1
         failed += not good
-        say(f'{"ok" if good else "not ok"} {count} - {name}')
+        say(f'{"ok" if good else "not ok"} {count} - {name}{skip and " # SKIP "}{skip}')
         if not good:
             diag(why)
     return good
@@ -515,6 +516,67 @@ def job_qemu(opts):
        f'not run: {" ".join(missing)}\n{ret.stdout[-4000:]}')
 
 
+# Linux's own selftests of KVM: what differs from a plain run of each that the Makefile lists. ARGS: its options here, and
+# WHY; SKIP: it may say that it cannot run, and why; any other that says so has failed.
+SELFTESTS = {
+    'loongarch/pmu_test': {'skip': 'no PMU is emulated'},
+    'arch_timer': {'args': '-n 2 -e 10000',
+                   'why': 'its 4 vCPUs on 2 emulated CPUs get a period of 10 ms late by more than 100 us'},
+}
+QUICK = 'loongarch/fpu_test', 'steal_time', 'guest_print_test', 'coalesced_io_test', 'kvm_binary_stats_test'
+
+
+def selftest(test, limit):
+    """Runs one: exit status (124: killed after LIMIT seconds), what it said, seconds"""
+    start = time.monotonic()
+    args = [f'{PV}/selftests/{test}', *SELFTESTS.get(test, {}).get('args', '').split()]
+    with subprocess.Popen(args, start_new_session=True, cwd='/tmp', stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT) as proc:
+        try:
+            out = proc.communicate(timeout=limit)[0]
+            status = proc.returncode
+        except subprocess.TimeoutExpired:
+            stacks = run(['sh', '-c', f'for t in /proc/{proc.pid}/task/*; do cat $t/comm $t/stat $t/stack; done']).stdout
+            os.killpg(proc.pid, signal.SIGKILL)
+            out = proc.communicate()[0] + f'\n(killed after {limit} s)\n{stacks}'.encode()
+            status = 124
+        finally:
+            # Its children, if it left any.
+            try:
+                os.killpg(proc.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    return status, out.decode(errors='replace'), time.monotonic() - start
+
+
+def job_selftests(opts):
+    """Each of Linux's selftests of KVM, one after the other"""
+    with open(f'{PV}/selftests/list', encoding='ascii') as f:
+        tests = [line.strip() for line in f]
+    for name in sorted({*SELFTESTS, *QUICK} - {*tests}):
+        ok(False, f'{name} is a test of this kernel')
+    tests = [t for t in tests if (t in QUICK or not opts.quick) and re.search(opts.regex, t)]
+    ok(bool(tests), f'{len(tests)} tests to run')
+    say(f'# kernel {os.uname().release}, {os.cpu_count()} CPUs')
+    for test in tests:
+        if 'args' in SELFTESTS.get(test, {}):
+            say(f'# options: {test} {SELFTESTS[test]["args"]}: {SELFTESTS[test]["why"]}')
+    for i in range(opts.times):
+        for test in tests:
+            special = SELFTESTS.get(test, {})
+            say(f'# {test} starts')
+            status, out, seconds = selftest(test, opts.limit or 300)
+            args = f' {special["args"]}' if 'args' in special else ''
+            name = f'{test}{args}: {seconds:.1f} s' + (f', time {i + 1} of {opts.times}' if opts.times > 1 else '')
+            lines = out.strip().splitlines() or ['said nothing']
+            if status == 4:
+                # print_skip() says ", skipping test" after the reason and a newline.
+                reason = next((line for line in lines if re.search('skip|not supported|not met', line, re.I)), lines[-1])
+                ok('skip' in special, name, f'was skipped: {reason}', skip=reason if 'skip' in special else '')
+            else:
+                ok(status == 0, name, f'exit status {status}\n' + '\n'.join(lines[-60:]) + '\n' + host_words())
+
+
 def main():
     parser = argparse.ArgumentParser()
     jobs = {name[4:]: function for name, function in globals().items() if name.startswith('job_')}
@@ -537,6 +599,8 @@ def main():
     parser.add_argument('--oversleep', type=int, default=5, help='soak: seconds by which a timer may be late')
     parser.add_argument('--host-load', action='store_true', help='soak: pv-stale also in the host')
     parser.add_argument('--tlb-flush', action='store_true', help='qemu: the host\'s kernel has PV TLB flush')
+    parser.add_argument('--regex', default='', help='selftests: only these')
+    parser.add_argument('--quick', action='store_true', help='selftests: the five of CI')
     opts = parser.parse_args()
     opts.append = opts.append.replace('%20', ' ')
     if opts.job != 'witness' and opts.accel == 'kvm' and not ok(os.path.exists('/dev/kvm'), 'the host has /dev/kvm',

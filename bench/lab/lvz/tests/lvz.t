@@ -148,4 +148,51 @@ symptom 'a crash of pv-stale' 'progress 1 0.5; echo "PV: job ended: 139"' 'ended
 symptom 'no result' 'progress 1 0.5; echo "PV: job ended: 0"' 'ended early: '
 symptom 'the emulator fails' 'progress 1 0.5; result 1; echo "PV: job ended: 0"; exit 1' 'ended early: exit status 1'
 symptom 'a guest without end' 'while progress 1 0.5; do sleep 0.5; done' 'still runs after '
+
+# Linux's selftests: what the job makes of how each ends. A host is not needed for that.
+mkdir -p "$TMP/pv/selftests/loongarch"
+cp "$dir/job.py" "$TMP/pv"
+printf '%s\n' loongarch/{fpu,pmu}_test arch_timer coalesced_io_test guest_print_test kvm_binary_stats_test steal_time \
+	>"$TMP/pv/selftests/list"
+program() {
+	printf '#!/bin/sh\n%s\n' "$2" >"$TMP/pv/selftests/$1"
+	chmod +x "$TMP/pv/selftests/$1"
+}
+program loongarch/fpu_test 'exit 0'
+program loongarch/pmu_test 'echo "PMU is not supported here"; exit 4'
+program arch_timer '[ "$*" = "-n 2 -e 10000" ]'
+program coalesced_io_test 'echo "1..0 # SKIP - KVM_CAP_COALESCED_PIO not met"; exit 4'
+program guest_print_test 'echo "==== Test Assertion Failure ===="; echo "  guest_print_test.c:7: a == b"; exit 254'
+program kvm_binary_stats_test 'kill -SEGV $$'
+program steal_time "sleep 54321 & exec sleep 54321"
+selftests() { run "$TMP/pv/job.py" selftests --accel tcg --limit 2 "$@"; }
+selftests
+is "$status" 1 "selftests: some failed"
+printf '%s\n' "$out" >"$TMP/results.tap"
+like "$out" '^ok [0-9]+ - loongarch/fpu_test: [0-9.]+ s$' "selftests: passes"
+like "$out" '^ok [0-9]+ - loongarch/pmu_test: [0-9.]+ s # SKIP PMU is not supported here$' \
+	"selftests: may skip itself, and says why"
+like "$out" '^ok [0-9]+ - arch_timer -n 2 -e 10000: ' "selftests: has its options"
+like "$out" '^not ok [0-9]+ - coalesced_io_test: ' "selftests: skips itself, which it may not"
+like "$out" '^not ok [0-9]+ - guest_print_test: ' "selftests: fails"
+like "$out" '^not ok [0-9]+ - kvm_binary_stats_test: ' "selftests: dies of a signal"
+like "$out" '^# \(killed after 2(\.0)? s\)$' "selftests: hangs, is killed"
+is "$(pgrep -fx 'sleep 54321' || true)" '' "selftests: ... and its children"
+selftests --regex 'fpu|pmu' --times 2
+is "$status" 0 "selftests: only those that are asked for"
+like "$out" '^ok 5 - loongarch/pmu_test: .* s, time 2 of 2 # SKIP' "selftests: ... as often as asked for"
+selftests --regex nosuch
+is "$status" 1 "selftests: nothing to run is a failure"
+sed -i /steal_time/d "$TMP/pv/selftests/list"
+selftests --regex fpu
+like "$out" '^not ok [0-9]+ - steal_time is a test of this kernel$' "selftests: one that the kernel lost is missed"
+table=$("$dir/pv-lvz" table "$TMP/results.tap")
+like "$table" '^\| guest_print_test \| FAIL \| 1 of 1 \| [0-9.]+ \| exit status 254, guest_print_test\.c:7: a == b \|$' \
+	"table: a failure with its line"
+like "$table" '^\| steal_time \| FAIL .* \| exit status 124, \(killed after 2(\.0)? s\) \|$' "table: what was killed"
+like "$table" '^\| loongarch/pmu_test \| SKIP \| 1 of 1 \| [0-9.]+ \| PMU is not supported here \|$' \
+	"table: a skip with its reason"
+like "$table" '^\| arch_timer \| PASS .* \| run with .-n 2 -e 10000.: ' "table: options and why"
+run "$dir/pv-lvz" table /dev/null
+is "$status" 1 "table: no result is an error"
 done_testing

@@ -152,7 +152,7 @@ symptom 'a guest without end' 'while progress 1 0.5; do sleep 0.5; done' 'still 
 # Linux's selftests: what the job makes of how each ends. A host is not needed for that.
 mkdir -p "$TMP/pv/selftests/loongarch"
 cp "$dir/job.py" "$TMP/pv"
-printf '%s\n' loongarch/{fpu,pmu}_test arch_timer coalesced_io_test guest_print_test kvm_binary_stats_test steal_time \
+printf '%s\n' loongarch/{fpu,pmu}_test arch_timer {coalesced_io,guest_print,kvm_binary_stats,hardware_disable}_test steal_time \
 	>"$TMP/pv/selftests/list"
 program() {
 	printf '#!/bin/sh\n%s\n' "$2" >"$TMP/pv/selftests/$1"
@@ -164,6 +164,7 @@ program arch_timer '[ "$*" = "-n 2 -e 10000" ]'
 program coalesced_io_test 'echo "1..0 # SKIP - KVM_CAP_COALESCED_PIO not met"; exit 4'
 program guest_print_test 'echo "==== Test Assertion Failure ===="; echo "  guest_print_test.c:7: a == b"; exit 254'
 program kvm_binary_stats_test 'kill -SEGV $$'
+program hardware_disable_test 'exec sleep 4'
 program steal_time "sleep 54321 & exec sleep 54321"
 selftests() { run "$TMP/pv/job.py" selftests --accel tcg --limit 2 "$@"; }
 selftests
@@ -176,6 +177,7 @@ like "$out" '^ok [0-9]+ - arch_timer -n 2 -e 10000: ' "selftests: has its option
 like "$out" '^not ok [0-9]+ - coalesced_io_test: ' "selftests: skips itself, which it may not"
 like "$out" '^not ok [0-9]+ - guest_print_test: ' "selftests: fails"
 like "$out" '^not ok [0-9]+ - kvm_binary_stats_test: ' "selftests: dies of a signal"
+like "$out" '^ok [0-9]+ - hardware_disable_test: 4\.' "selftests: has more time, where that is said"
 like "$out" '^# \(killed after 2(\.0)? s\)$' "selftests: hangs, is killed"
 is "$(pgrep -fx 'sleep 54321' || true)" '' "selftests: ... and its children"
 selftests --regex 'fpu|pmu' --times 2

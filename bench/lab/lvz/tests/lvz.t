@@ -160,7 +160,7 @@ program() {
 }
 program loongarch/fpu_test 'exit 0'
 program loongarch/pmu_test 'echo "PMU is not supported here"; exit 4'
-program arch_timer '[ "$*" = "-n 2 -e 10000" ]'
+program arch_timer '[ "$*" = "-e 10000" ]'
 program coalesced_io_test 'echo "1..0 # SKIP - KVM_CAP_COALESCED_PIO not met"; exit 4'
 program guest_print_test 'echo "==== Test Assertion Failure ===="; echo "  guest_print_test.c:7: a == b"; exit 254'
 program kvm_binary_stats_test 'kill -SEGV $$'
@@ -173,7 +173,7 @@ printf '%s\n' "$out" >"$TMP/results.tap"
 like "$out" '^ok [0-9]+ - loongarch/fpu_test: [0-9.]+ s$' "selftests: passes"
 like "$out" '^ok [0-9]+ - loongarch/pmu_test: [0-9.]+ s # SKIP PMU is not supported here$' \
 	"selftests: may skip itself, and says why"
-like "$out" '^ok [0-9]+ - arch_timer -n 2 -e 10000: ' "selftests: has its options"
+like "$out" '^ok [0-9]+ - arch_timer -e 10000: ' "selftests: has its options"
 like "$out" '^not ok [0-9]+ - coalesced_io_test: ' "selftests: skips itself, which it may not"
 like "$out" '^not ok [0-9]+ - guest_print_test: ' "selftests: fails"
 like "$out" '^not ok [0-9]+ - kvm_binary_stats_test: ' "selftests: dies of a signal"
@@ -194,7 +194,7 @@ like "$table" '^\| guest_print_test \| FAIL \| 1 of 1 \| [0-9.]+ \| exit status 
 like "$table" '^\| steal_time \| FAIL .* \| exit status 124, \(killed after 2(\.0)? s\) \|$' "table: what was killed"
 like "$table" '^\| loongarch/pmu_test \| SKIP \| 1 of 1 \| [0-9.]+ \| PMU is not supported here \|$' \
 	"table: a skip with its reason"
-like "$table" '^\| arch_timer \| PASS .* \| run with .-n 2 -e 10000.: ' "table: options and why"
+like "$table" '^\| arch_timer \| PASS .* \| run with .-e 10000.: ' "table: options and why"
 run "$dir/pv-lvz" table /dev/null
 is "$status" 1 "table: no result is an error"
 done_testing

@@ -60,14 +60,23 @@ build/asan/bin/pv-%: $$(call sources,$$*) $$(call headers,$$*) bench/build.mk
 .PHONY: test-programs
 test-programs: $(PROGRAMS:%=build/native/bin/pv-%) $(PROGRAMS:%=build/asan/bin/pv-%)
 
-# The guest image: Debian's kernel and busybox, our runner as init, the workloads.
-GUEST_MODULES := drivers/block/virtio_blk fs/squashfs/squashfs fs/overlayfs/overlay
+# The guest image: Debian's kernel and busybox, our runner as init, the workloads. LoongArch: our kernel, without modules.
 GUEST_IMAGE := build/$(ARCH)/guest.image
+GUEST_KERNEL ?= mainline
 
+ifeq ($(ARCH),loongarch64)
+# Which kernel the cache has for the patches of now, only kernel-patches/build knows.
+.PHONY: guest-kernel
+$(GUEST_IMAGE)/vmlinuz: guest-kernel
+	@mkdir -p $(@D)
+	kernel=$$(kernel-patches/build $(GUEST_KERNEL))/vmlinux.efi; cmp -s "$$kernel" $@ || cp -f "$$kernel" $@
+else
+GUEST_MODULES := drivers/block/virtio_blk fs/squashfs/squashfs fs/overlayfs/overlay
 $(GUEST_IMAGE)/vmlinuz: build/$(ARCH)/guest.stamp
 	@mkdir -p $(@D)
 	cp -f $(<:stamp=tree)/boot/vmlinuz-* $@
 	@touch $@
+endif
 
 $(GUEST_IMAGE)/initramfs.cpio.gz: build/$(ARCH)/guest.stamp bench/guest/mkinitramfs.sh $(GUEST_BINS)
 	@mkdir -p $(@D)

@@ -10,6 +10,11 @@ MAKEFLAGS += --no-builtin-rules
 LAB ?= x86
 PROFILE ?= quick
 export LAB
+# What runs on it, and what building its kernel and QEMU needs (groups of bench/packages).
+LAB_ARCH_x86 := x86_64
+LAB_ARCH_loongarch := loongarch64
+ARCH ?= $(LAB_ARCH_$(LAB))
+LAB_SETUP_loongarch := patches
 
 .DEFAULT_GOAL := help
 
@@ -19,7 +24,7 @@ include qemu-patches/lvz-tests/build.mk
 
 ##@ The two commands of the README
 .PHONY: bench
-bench: setup programs ## the main job: PV TLB flush off and on, on the emulated lab (PROFILE=quick|full, LAB=x86; RESUME=1 goes on with the newest run)
+bench: setup programs ## the main job: PV TLB flush off and on, on the emulated lab (PROFILE=quick|full, LAB=x86|loongarch; RESUME=1 goes on with the newest run)
 	bench/run $(PROFILE) $(RESUME)
 
 .PHONY: test
@@ -34,15 +39,15 @@ ssh-guest-test: setup-test programs ## guests that are a whole Debian, reached b
 ##@ Set-up (each of these installs or fetches what it needs)
 .PHONY: setup setup-test setup-patches
 setup: ## Debian packages, the controller's Ansible (build/ansible/bin), the lab host's image
-	bench/setup bench
+	bench/setup bench $(LAB_SETUP_$(LAB))
 setup-test: ## the same, and what the tests need
-	bench/setup bench test
+	bench/setup bench test $(LAB_SETUP_$(LAB))
 setup-patches: ## what the patches' trees, builds and checks need
 	bench/setup bench patches
 
 ##@ The lab: a whole host under QEMU TCG
 .PHONY: lab lab-ssh lab-stop lab-image
-lab: setup ## boot the lab host; returns when it answers ssh
+lab: setup ## boot the lab host (LAB=x86|loongarch); returns when it answers ssh
 	bench/lab/pv-lab start
 lab-ssh: ## a shell on it
 	@bench/lab/pv-lab ssh

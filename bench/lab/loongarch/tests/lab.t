@@ -61,8 +61,6 @@ is "$status" 0 "Ansible: community.libvirt.virt, no guest yet"
 unlike "$out" 'pv-' "... which it says"
 
 tar -cf - -C "$guest" vmlinuz initramfs.cpio.gz | "$lab" ssh 'mkdir -p /var/tmp/pv-lab && tar -xf - --no-same-owner -C /var/tmp/pv-lab'
-on 'virsh net-list --name | grep -qx default || virsh net-start default' >"$TMP/net" 2>&1
-ok $? "libvirt's network starts" || diag "$(cat "$TMP/net")"
 define pv-preempt kvm-pv-preempt
 is "$status" 0 "a guest that requires kvm-pv-preempt is defined"
 run on virsh start pv-preempt

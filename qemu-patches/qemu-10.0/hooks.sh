@@ -23,7 +23,7 @@ compile() {
 	prepare || return
 	for file; do
 		case $file in
-		tests/*.c | linux-user/*.c) here+=("$(realpath --relative-to="$build" "$tree/$file")^") ;;
+		tests/*.c | linux-user/*.c | target/*/tcg/*.c) here+=("$(realpath --relative-to="$build" "$tree/$file")^") ;;
 		*/kvm/*.c) there+=("$(realpath --relative-to="$cross" "$tree/$file")^") ;;
 		*.c)
 			here+=("$(realpath --relative-to="$build" "$tree/$file")^")

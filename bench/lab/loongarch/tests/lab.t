@@ -47,9 +47,9 @@ like "$out" 'Running hypervisor: QEMU 10\.0' "... the guests' QEMU ours"
 is "$(on virsh version --daemon | sed -n 's/^Running against daemon: //p')" 11.3.0 "... the daemon, too"
 run on virsh domcapabilities --arch loongarch64 --machine virt --virttype kvm
 is "$status" 0 "virsh domcapabilities"
-for f in kvm-steal-time kvm-pv-preempt; do
-	like "$out" "<value>$f</value>" "... lists $f"
-done
+# On by default, so part of the host model; off by default, so only listed.
+like "$out" "<feature policy='require' name='kvm-steal-time'/>" "... the host model has kvm-steal-time"
+like "$out" "<value>kvm-pv-preempt</value>" "... kvm-pv-preempt can be asked for"
 unlike "$out" 'kvm-pv-tlb-flush' "... not kvm-pv-tlb-flush, which the kernel lacks"
 
 adhoc ping

@@ -522,3 +522,19 @@ void main(u64 cmdline)
 	running = want;
 	fatal("no such test");
 }
+
+u64 guest_load(u64 a)
+{
+	return *(volatile u64 *)a;
+}
+
+u64 guest_store(u64 a, u64 val)
+{
+	*(volatile u64 *)a = val;
+	return *(volatile u64 *)a;
+}
+
+u64 guest_call(u64 fn)
+{
+	return ((u64(*)(void))fn)();
+}

@@ -391,6 +391,10 @@ static inline u64 call(u64 a)
 	return a0;
 }
 
+/* Code for guests: loads, stores and reads back, calls. */
+u64 guest_load(u64 a);
+u64 guest_store(u64 a, u64 val);
+u64 guest_call(u64 fn);
 extern char guest_exc[], guest_refill[], guest_refill_walk[], guest_ertn[], guest_done[];
 extern char exc_vectors[], refill_exit[], refill_walk[];
 

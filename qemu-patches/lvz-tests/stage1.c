@@ -8,22 +8,6 @@
 #define GPA 0x40002000UL
 #define TABLES 0x60000000UL /* where the guest's page tables are, guest-physical */
 
-static u64 guest_load(u64 a)
-{
-	return *(volatile u64 *)a;
-}
-
-static u64 guest_store(u64 a, u64 val)
-{
-	*(volatile u64 *)a = val;
-	return *(volatile u64 *)a;
-}
-
-static u64 guest_call(u64 fn)
-{
-	return ((u64(*)(void))fn)();
-}
-
 static u64 guest_load_forever(u64 a)
 {
 	for (;;)

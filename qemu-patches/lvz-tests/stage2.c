@@ -5,22 +5,6 @@
 #define RET 0x4c000020	 /* jr $ra */
 #define GPA 0x40002000UL /* of a pair of data pages; its physical pages are elsewhere */
 
-static u64 guest_load(u64 a)
-{
-	return *(volatile u64 *)a;
-}
-
-static u64 guest_store(u64 a, u64 val)
-{
-	*(volatile u64 *)a = val;
-	return *(volatile u64 *)a;
-}
-
-static u64 guest_call(u64 fn)
-{
-	return ((u64(*)(void))fn)();
-}
-
 /* Two data pages with a value each; returns the physical address. */
 static u64 data_pair(u64 val)
 {

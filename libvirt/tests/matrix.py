@@ -50,6 +50,10 @@ class Error(Exception):
     pass
 
 
+class Silent(Error):
+    """The guest died or hangs before the case began."""
+
+
 class Host:
     """One session daemon."""
 
@@ -249,6 +253,8 @@ class Run:
         for left in (2, 1, 0):
             try:
                 got, detail = fn()
+            except Silent as e:
+                got, detail = "silent", str(e)
             except Error as e:
                 got, detail = "error", str(e)
             except subprocess.TimeoutExpired as e:
@@ -267,8 +273,9 @@ class Run:
         name = self.domain()
         host.virsh("define", self.file(self.xml(name, cpu, features)))
         host.virsh("start", name)
-        if wait and self.args.kernel:
-            self.wait_guest(name)
+        if wait and self.args.kernel and self.wait_guest(name) == "silent":
+            self.down(name)
+            raise Silent(f"{name} says nothing on its console")
         return name
 
     def down(self, name):
@@ -427,6 +434,8 @@ class Run:
                 if src.state(name) == "running":
                     return "arrived, but runs on the source, too", err
                 return "arrived " + self.witnesses(dst, name), err
+            if "domain is not running" in err:  # what virsh says of a guest that died before the migration began
+                raise Silent(err)
             if src.state(name) != "running":
                 return f"refused, source {src.state(name)}", err
             if src.migrated(name):
